@@ -19,6 +19,8 @@ HELP = ("--help", "-h")
 COPY_USAGE = "icefall copy SOURCE TARGET, each a data directory or postgresql://..."
 KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"
 KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
+WEBHOOKS_USAGE = "icefall webhooks, or icefall webhooks list | show ID | replay ID | test ID"
+WEBHOOK_FLAGS: dict[str, tuple[str, ...]] = {"list": (), "show": (), "replay": ("message", "first", "last"), "test": ()}
 EXPORT_FLAGS = ("chain", "table", "from", "to", "format", "partition", "out")
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -82,6 +84,25 @@ def _keys(verb: str, argv: list[str]) -> int:
     with closing(stores_of(config)) as stores:
         store = stores.access_writer()
         return _print(keys_command(action, store, flags.get("name", ""), flags.get("tier", ""), key_tiers(tiers)))
+
+
+def _webhooks(verb: str, argv: list[str]) -> int:
+    """Deliver messages until stopped; with a word, `list`, `show`, `replay` or `test`."""
+    action = next((word for word in argv if not word.startswith("-")), "")
+    words, flags, settings = split_words(argv, dict.fromkeys(WEBHOOK_FLAGS.get(action, ()), True))
+    config = _loaded(verb, settings).config
+    if not action:
+        from icefall.commands.webhooks import run_webhooks  # noqa: PLC0415 - no other verb needs it
+
+        return run_webhooks(config)
+    if action not in WEBHOOK_FLAGS:
+        raise ConfigError(f"unknown action {bare(action)}; use {WEBHOOKS_USAGE}")
+    _expect(words, 1 if action == "list" else 2)
+    if action != "list" and len(words) < 2:
+        raise ConfigError(f"icefall webhooks {action} needs the ID of a webhook: use {WEBHOOKS_USAGE}")
+    from icefall.commands.webhooks import webhooks_command  # noqa: PLC0415 - as above
+
+    return _print(webhooks_command(config, action, words[-1], flags))
 
 
 def _forget(verb: str, argv: list[str]) -> int:
@@ -201,6 +222,12 @@ VERBS = (
         ("add", "A new key: --name=N for its owner, --tier=T for its budget (free, base, growth, pro)."),
         ("list", "All keys with their tiers; the keys themselves are stored nowhere."),
         ("revoke", "revoke N, or revoke --name=N: that key is refused from its next request on."))),
+    Verb("webhooks", "Deliver messages of webhooks, or show and replay them.", _webhooks,
+         "[list | show ID | replay ID | test ID]", (
+        ("list", "All webhooks, with how many messages wait, were delivered and failed."),
+        ("show", "show ID: its state, and its newest messages with what became of them."),
+        ("replay", "replay ID --message=ID, or --first=BLOCK --last=BLOCK: sends them again."),
+        ("test", "test ID: sends a message that is about no transaction."))),
     Verb("forget", "Delete what is stored of an EVM chain, after asking.", _forget, "CHAIN", (
         ("CHAIN", "Its EVM chain ID, or its name or an alias in icefall.toml."),
         ("--yes", "Do not ask."))),

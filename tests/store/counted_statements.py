@@ -102,7 +102,9 @@ class CountedApps:
         if isinstance(row, Rpc):
             request = LocalRequest("POST", row.path, json.dumps(example_call(row)).encode())
         else:
-            request = LocalRequest(row.verb.replace("*", "GET"), example_path(row))
+            example = {**row.body_example, "url": "https://10.0.0.1/"} if row.body is not None else None
+            body = b"" if example is None else json.dumps(example).encode()
+            request = LocalRequest(row.verb.replace("*", "GET"), example_path(row), body)
         response = await self._apps[listener].respond(request)
         body = response.body if isinstance(response.body, bytes) else await _first_block(response.body)
         return response.status, body

@@ -9,6 +9,11 @@ ENGINES = ("sqlite", "postgres", "citus")
 
 # Fails on the demo: made already by the first of two calls, or not a transaction that can be issued.
 FAILS = {"admin.alias", "admin.aliasChain", "admin.startCPUProfiler", "admin.stopCPUProfiler", "avm.issueTx"}
+# Webhooks that are not there, and a URL that nothing may be sent to.
+FAILS |= {"POST /v1/webhooks", "POST /v1/webhooks/{id}:replay", "POST /v1/webhooks/{id}:test"}
+FAILS |= {f"{verb} /v1/webhooks/{{id}}" for verb in ("GET", "PATCH", "DELETE")}
+FAILS |= {f"{verb} /v1/webhooks/{{id}}/addresses" for verb in ("GET", "PATCH", "DELETE")}
+FAILS |= {"GET /v1/webhooks/{id}/messages"}
 
 # fmt: off
 STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
@@ -118,6 +123,19 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/indexing": (6, 9, 9),
         "GET /v1/apiUsageMetrics": (1, 1, 1),
         "GET /v1/apiLogs": (1, 1, 1),
+        "POST /v1/webhooks": (0, 0, 0),
+        "GET /v1/webhooks": (1, 1, 1),
+        "GET /v1/webhooks/{id}": (1, 1, 1),
+        "PATCH /v1/webhooks/{id}": (1, 1, 1),
+        "DELETE /v1/webhooks/{id}": (1, 1, 1),
+        "GET /v1/webhooks/{id}/addresses": (1, 1, 1),
+        "PATCH /v1/webhooks/{id}/addresses": (1, 1, 1),
+        "DELETE /v1/webhooks/{id}/addresses": (1, 1, 1),
+        "POST /v1/webhooks:generateOrRotateSharedSecret": (0, 0, 0),
+        "GET /v1/webhooks:getSharedSecret": (1, 1, 1),
+        "GET /v1/webhooks/{id}/messages": (1, 1, 1),
+        "POST /v1/webhooks/{id}:replay": (1, 1, 1),
+        "POST /v1/webhooks/{id}:test": (1, 1, 1),
         "GET /ext/metrics": (0, 0, 0),
         "GET /openapi.json": (0, 0, 0),
         "GET /docs": (0, 0, 0),

@@ -3,6 +3,7 @@ and its handler.
 """
 
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS, USAGE_ENDPOINTS
+from icefall.api.data.webhook_endpoints import WEBHOOK_ENDPOINTS
 from icefall.api.describing import site
 from icefall.api.http import service
 from icefall.api.http.row import LISTENERS, Rest, Rpc
@@ -37,6 +38,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *NODE_ENDPOINTS,
     *CHAIN_DATA_ENDPOINTS,
     *USAGE_ENDPOINTS,
+    *WEBHOOK_ENDPOINTS,
     *METRICS_ENDPOINTS,
     *COMMON_ENDPOINTS,
 )

@@ -20,12 +20,13 @@ from icefall.errors import StartRefused
 from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
 from icefall.evm.indexing.reorgs import Reorganisations, ReorgRules, roll_back
-from icefall.evm.storing.store import ChainStore
+from icefall.evm.storing.store import ChainStore, Rollups
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Logs
 from icefall.observe.program import name_process
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
+from icefall.webhooks.outbox import Outbox
 
 
 def run_index(config: Config) -> int:
@@ -99,7 +100,8 @@ async def run_accept_reorg(config: Config, logs: Logs, write_line: Callable[[str
         raise StartRefused(f"chain {chain.id} is not indexed in {config.data_dir}: nothing to roll back")
     async with AsyncExitStack() as opened:
         opened.callback(stores.close)
-        store = ChainStore(stores.chain_store(chain.id), [RollupWriter()], chain.cumulative_tx_offset)
+        rollups: list[Rollups] = [RollupWriter(), Outbox(chain.id)]
+        store = ChainStore(stores.chain_store(chain.id), rollups, chain.cumulative_tx_offset)
         opened.callback(store.close)
         no_traces = RequiredTraces(calls=False, diffs=False)  # no block is fetched
         upstream = EvmUpstream(chain.rpc, int(chain.id), logs[f"chain-{chain.id}"], required=no_traces, genesis=None)

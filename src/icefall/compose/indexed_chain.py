@@ -29,6 +29,7 @@ from icefall.observe.counters import Rate
 from icefall.observe.log import Log
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
+from icefall.webhooks.outbox import Outbox
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.ids import id_from_text
 
@@ -51,16 +52,20 @@ class IndexedChain:
         decoder: BlockDecoder,
         log: Log,
         *,
+        outbox: Outbox | None = None,
         audit_interval: int,
         verify_roots: bool,
         reorg_depth_max: int,
         poll_s: float,
     ) -> None:
+        outbox = outbox or Outbox(chain.id)
         self._chain = chain
         self.name = chain.name or chain.id
         self.log = log
         self._store = GuardedStore(store, guard)
-        self._chain_store = ChainStore(self._store, [RollupWriter()], chain.cumulative_tx_offset)
+        self._chain_store = ChainStore(
+            self._store, [RollupWriter(), outbox], chain.cumulative_tx_offset, outbox.prepare
+        )
         self._status_store = ChainStore(store)  # the status is little, and says why nothing else is stored
         self._status_stored = _stored_status(self._chain_store)
         self._counts_before = self._status_stored.counts if self._status_stored is not None else {}
@@ -82,6 +87,7 @@ class IndexedChain:
             blocks.first,
             verify_roots=verify_roots,
             raw=kept,
+            has_webhooks=outbox.has_webhooks,
         )
         self.follower = EvmFollower(
             blocks,

@@ -22,6 +22,7 @@ from icefall.compose.app_parts import (
 )
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.stores import stores_of
+from icefall.compose.webhooks import webhook_services
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.directory import ChainDirectory
@@ -49,6 +50,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: served.directory,
+        **webhook_services(config, stores, store),
     }
     gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(

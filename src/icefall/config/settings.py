@@ -20,6 +20,7 @@ VERBS = (
     "metrics",
     "index",
     "keys",
+    "webhooks",
     "forget",
     "backup",
     "restore",
@@ -30,7 +31,8 @@ VERBS = (
     ALL,
 )
 UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", ALL), ("index", ALL), ("up", "data", ALL)
-SERVING, RUNNING = ("up", "node", "data", "metrics", ALL), ("up", "node", "data", "metrics", "index", ALL)
+SERVING = ("up", "node", "data", "metrics", ALL)
+RUNNING = ("up", "node", "data", "metrics", "index", "webhooks", ALL)
 OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)
 OF_SERVICES, OF_INDEXER, OF_WRITERS = ("up", "data", "metrics", ALL), ("up", "index", ALL), ("up", "node", "index", ALL)
 OF_REPLICAS = (*SERVING[:-1], "status", ALL)
@@ -42,6 +44,7 @@ VERBS_OF_GROUP = {
     "Interfaces": OF_NODE,
     "Explorer": EXPLORER_ONLY,
     "Access": OF_SERVICES,
+    "Webhooks": ("up", "data", "webhooks", ALL),
     "Tokens": OF_INDEXER,
     "Indexing": OF_INDEXER,
     "Health": OF_NODE,
@@ -267,6 +270,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rate_limits: Annotated[RateLimits, types.choice(RateLimits), Setting(
         "auto", "Limit calls to the chain data and metrics interfaces; auto does where http-host is not loopback.")]
     trusted_proxies: Annotated[types.IpNetworks, Setting("", "Proxies whose X-Forwarded-For names the caller.")]
+
+    webhook_networks: Annotated[types.IpNetworks, Setting(
+        "", "Networks that are not public, or plain http, that messages of webhooks may be sent to.",
+        group="Webhooks")]
+    webhook_key_file: Annotated[types.Path, Setting(
+        "", "File of the key that secrets of webhooks are encrypted with; machines that share a server need the same.",
+        blank="{data-dir}/webhook.key")]
 
     nft_metadata: Annotated[types.Flag, Setting(
         "true", "Fetch NFT metadata by URL; otherwise only what chains hold is read.", group="Tokens")]

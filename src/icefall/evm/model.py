@@ -225,10 +225,21 @@ class TeleporterMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredRaw(msgspec.Struct, frozen=True):
-    """The raw data of a chain that is stored: `store_logs` and `store_traces` of its settings."""
+    """The raw data of a chain that is stored: `store_logs` and `store_traces` of its settings. `matched`: logs also go
+    along with the block to be matched with webhooks, stored or not."""
 
     logs: bool = False
     calls: bool = False
+    matched: bool = False
+
+
+class MatchedLogs(msgspec.Struct, frozen=True, gc=False):
+    """The logs of a block as webhooks are matched with them."""
+
+    receipts_root: bytes
+    cumulative_gas: tuple[int, ...]  # after each transaction
+    emitters: tuple[bytes, ...]  # each contract once
+    packed: bytes  # columns of log index, transaction index, address, topics and data: `columns_of` of evm/packed.py
 
 
 class RawRows(msgspec.Struct, frozen=True, gc=False):
@@ -237,6 +248,7 @@ class RawRows(msgspec.Struct, frozen=True, gc=False):
     wanted: StoredRaw = StoredRaw()
     logs: tuple[tuple[int, int, bytes, bytes, bytes, bytes], ...] | None = None  # log index, then as in the table
     calls: tuple[bytes, ...] | None = None  # of each transaction
+    matched: MatchedLogs | None = None
 
 
 NO_RAW = RawRows()

@@ -10,7 +10,18 @@ from typing import Any
 
 import msgspec
 
-from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, IdDelta, NativeRow, NftOwner, NftRange, RawRows, StoredRaw
+from icefall.evm.model import (
+    NO_RAW,
+    BlockRow,
+    Erc20Delta,
+    IdDelta,
+    MatchedLogs,
+    NativeRow,
+    NftOwner,
+    NftRange,
+    RawRows,
+    StoredRaw,
+)
 
 Columns = Sequence[Sequence[Any]]
 _MARSHAL_VERSION = 2  # later ones look for objects that repeat, which costs more than it saves
@@ -61,6 +72,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     def size(self) -> int:
         """The bytes that it takes while it waits to be stored, roughly."""
         raw = sum(map(len, self.raw.calls or ())) + sum(len(row[-1]) for row in self.raw.logs or ())
+        raw += len(self.raw.matched.packed) if self.raw.matched is not None else 0
         return sum(map(len, self.tables.values())) + raw
 
     def resolved(self, native: tuple[NativeRow, ...], *code: tuple[tuple[bytes, bool], ...]) -> "ResolvedBlock":
@@ -115,12 +127,18 @@ def from_bytes(raw: bytes) -> list[PackedBlock]:
 
 def _values(block: PackedBlock) -> tuple[Any, ...]:
     head, *values, raw = msgspec.structs.astuple(block)
-    stored = None if raw is NO_RAW else (msgspec.structs.astuple(raw.wanted), raw.logs, raw.calls)
+    stored = None
+    if raw is not NO_RAW:
+        matched = None if raw.matched is None else msgspec.structs.astuple(raw.matched)
+        stored = msgspec.structs.astuple(raw.wanted), raw.logs, raw.calls, matched
     return (msgspec.structs.astuple(head), *values, stored)
 
 
 def _block(head: Any, *values: Any) -> PackedBlock:
     *others, raw = values
-    rows = NO_RAW if raw is None else RawRows(StoredRaw(*raw[0]), *raw[1:])
+    rows = NO_RAW
+    if raw is not None:
+        wanted, logs, calls, matched = raw
+        rows = RawRows(StoredRaw(*wanted), logs, calls, None if matched is None else MatchedLogs(*matched))
     fields: list[Any] = [BlockRow(*head), *others, rows]
     return PackedBlock(*fields)

@@ -15,7 +15,7 @@ from icefall import __version__
 from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import limits_are_on
 from icefall.api.http.row import DATA, NODE
-from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, WEBHOOKS, ChildArguments
 from icefall.compose.node_setup import health_limit_ns
 from icefall.compose.process_file import process_file, put_process_file
 from icefall.compose.shared_chains import put_chain_configs
@@ -75,6 +75,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         _start(supervisor, verb, config, sockets, replay)
         if verb == INDEXES and config.chain:  # what is indexed already is served before
             supervisor.start(INDEXER)
+            supervisor.start(WEBHOOKS)
         put_process_file(own_file, processes)
         print(start_text, flush=True)
         code = supervisor.watch()
@@ -230,6 +231,10 @@ def _role(arguments: ChildArguments) -> Callable[[], int]:
         from icefall.compose.side_processes import run_limits  # noqa: PLC0415
 
         return lambda: asyncio.run(run_limits(config))
+    if arguments.role == WEBHOOKS:
+        from icefall.compose.webhook_delivery import run_delivery  # noqa: PLC0415
+
+        return lambda: asyncio.run(run_delivery(config, supervised=True, with_engine=arguments.verb in HAS_ENGINE))
     if arguments.role == INDEXER:
         gc.disable()  # as above
         from icefall.compose.indexer import run_indexer  # noqa: PLC0415

@@ -13,6 +13,7 @@ from tests.evm.indexed import ALL_RAW, NO_RAW, Indexing, InlineBlockDecoder, ind
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
+from tests.store.conformance.webhook_operations import outbox_outcomes
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
@@ -22,12 +23,14 @@ from icefall.evm.auditing.audit import finish_audits
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
-from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.encoding import pack_uint, position_of, unpack_uint
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.evm.enriching.reader import SQL as ENRICH_SQL
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
+from icefall.evm.exporting.tables import SQL as EXPORT_SQL
+from icefall.evm.exporting.tables import TABLES, Kept
 from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.model import ERC20, ERC721, ERC1155
@@ -124,12 +127,32 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
         found["verified"] = await verification.run(stored_blocks(chain, None, None), lambda _: None)
         found["state"] = await StateVerification(chain, upstream, replay.head, block_hash).run(everything=True)
     found |= await _read(store, every)
+    found["exported"] = _exported(store, replay.head)
     found |= await _metrics(store)
     found |= await explorer_outcomes(store, CHAIN, every)
+    found["outbox"] = await outbox_outcomes(store)
     found["rare"] = await store.write(_rare)
     found["restated"] = await store.write(_restated)
     found["ranges"] = await store.write(_ranges)
     return found
+
+
+def _exported(store: Store, last: int) -> list[Any]:
+    """Every row of every table of `icefall export`, and what the division into files asks."""
+    ((end,),) = store.read(EXPORT_SQL.addresses_end)
+    where = {
+        Kept.BY_BLOCK: {"low": 0, "high": position_of(last + 1, 0)},
+        Kept.BY_ADDRESS: {"low": 0, "high": end, "first": 0, "last": last},
+    }
+    day = {"after": 0, "last": last, "time": 1}
+    return [
+        store.read(EXPORT_SQL.lowest),
+        store.read(EXPORT_SQL.tip),
+        store.read(EXPORT_SQL.block, {"number": last}),
+        store.read(EXPORT_SQL.first_block_since, day),
+        store.read(EXPORT_SQL.meta, {"name": "rollbacks"}),
+        *([table.values(row) for row in store.read(table.statement, where[table.kept])] for table in TABLES),
+    ]
 
 
 def _not_held(chain: ChainStore) -> list[Any]:

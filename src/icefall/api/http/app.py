@@ -269,7 +269,11 @@ class App:
     ) -> RestAnswer:
         """Bind the parameters, call the handler and encode its result."""
         row, units = rest.row, 0
-        result = await rest.call(rest.bind(values, _resumed(request) if row.is_stream else request.query))
+        params = rest.bind(values, _resumed(request) if row.is_stream else request.query)
+        if rest.read_body is None:
+            result = await rest.call(params)
+        else:
+            result = await rest.call(params, rest.read_body(await self._json_body(request)))
         if isinstance(result, Charged):
             result, units = result
         if isinstance(result, EventStream):
@@ -296,6 +300,18 @@ class App:
 
     async def _answer_rpc(self, route: Route, request: Request) -> Response:
         assert route.service is not None
+        answer, method, error = await route.service.answer(await self._json_body(request))
+        if isinstance(error, InternalError):  # errors of the caller are not logged
+            cause = error.__cause__ or error
+            self.log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
+        status = 503 if is_unavailable(error) else 200
+        if not answer:
+            return Response(status, self._base, b"")
+        if method is not None and method.row.deprecated:
+            return Response(status, self._deprecated, answer)
+        return Response(status, self._json, answer)
+
+    async def _json_body(self, request: Request) -> bytes:
         content_type = (request.header("content-type") or "").partition(";")[0]
         if content_type != "application/json" and content_type.lower() != "application/json":
             raise UnsupportedMediaType(f"rpc: unrecognized Content-Type: {content_type}")
@@ -306,16 +322,7 @@ class App:
                 body = await request.body(BODY_MAX)
             finally:
                 self._body_timeout.end(waiting)
-        answer, method, error = await route.service.answer(body)
-        if isinstance(error, InternalError):  # errors of the caller are not logged
-            cause = error.__cause__ or error
-            self.log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
-        status = 503 if is_unavailable(error) else 200
-        if not answer:
-            return Response(status, self._base, b"")
-        if method is not None and method.row.deprecated:
-            return Response(status, self._deprecated, answer)
-        return Response(status, self._json, answer)
+        return body
 
     def _closed(self) -> Response:
         """The answer to any call to a chain that is bootstrapping, before verb, content type and body are checked."""

@@ -19,7 +19,8 @@ from icefall.evm.deriving.tokens import (
 )
 from icefall.evm.deriving.transactions import deployments, internals, participants, totals, transactions, unknown_code
 from icefall.evm.encoding import pack_calls, pack_data
-from icefall.evm.model import BlockRows, ContractInfo, ContractLookups, RawRows, StoredRaw
+from icefall.evm.model import BlockRows, ContractInfo, ContractLookups, MatchedLogs, RawRows, StoredRaw
+from icefall.evm.packed import pack_columns
 from icefall.wire.evm.decode import trace_format
 from icefall.wire.evm.types import FullBlock
 
@@ -71,7 +72,16 @@ def raw_rows(full: FullBlock, calls: bytes | None, calls_format: str, kinds: Sto
         calls=tuple(map(pack_calls, trace_format(calls_format).decode_call_trees(calls)))
         if kinds.calls and calls is not None
         else None,
+        matched=_matched_logs(full) if kinds.matched else None,
     )
+
+
+def _matched_logs(full: FullBlock) -> MatchedLogs:
+    rows = [(log.index, one.index, log.address, log.topics, log.data) for one in full.receipts for log in one.logs]
+    emitters = tuple(dict.fromkeys(row[2] for row in rows))
+    cumulative = tuple(one.cumulative_gas for one in full.receipts)
+    packed = pack_columns(list(zip(*rows, strict=True))) if rows else b""
+    return MatchedLogs(full.block.receipts_root, cumulative, emitters, packed)
 
 
 def _logs(full: FullBlock) -> Iterator[RawLog]:

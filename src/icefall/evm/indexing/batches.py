@@ -13,7 +13,7 @@ At last balances and code that no diff shows are read from state, block by block
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ import msgspec
 from icefall.evm.contract_calls import NewestStateSource, balance_of, balance_of_id, uint_of
 from icefall.evm.indexing.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.indexing.state_lookups import ContractCache, NativeBalances, resolve_code
-from icefall.evm.model import StoredRaw
+from icefall.evm.model import ContractInfo, StoredRaw
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.storing.batch import ProbedStandards
 from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
@@ -85,7 +85,9 @@ class BatchMaker:
         *,
         verify_roots: bool,
         raw: StoredRaw,
+        has_webhooks: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
+        """`has_webhooks` tells whether blocks that are decoded now will be matched with webhooks."""
         self._store = store
         self._state = state
         self._contracts = contracts
@@ -94,6 +96,7 @@ class BatchMaker:
         self._start_block = start_block
         self._verify_roots = verify_roots
         self._raw = raw
+        self._has_webhooks = has_webhooks
 
     def forget(self) -> None:
         self._contracts.forget()
@@ -109,8 +112,7 @@ class BatchMaker:
         stored_txs = tip.cumulative_txs if tip is not None else 0
         batch = _OpenBatch(stored_txs)
         fixed = self._contracts.fixed()
-        verify = partial(self._decoder.verify, id(self), fixed=fixed, roots=self._verify_roots, raw=self._raw)
-        ahead = _DecodeAhead(blocks, verify, on_fetched)
+        ahead = _DecodeAhead(blocks, partial(self._verify, fixed), on_fetched)
         try:
             async for chunk in ahead.chunks():
                 linked = _linked(chunk.verified.outlines, parent)
@@ -131,6 +133,12 @@ class BatchMaker:
             await ahead.finish()
         finally:
             await ahead.close()
+
+    async def _verify(self, fixed: ContractInfo, blocks: list[FetchedBlock]) -> VerifiedChunk:
+        raw = self._raw
+        if self._has_webhooks is not None and await self._has_webhooks():
+            raw = msgspec.structs.replace(raw, matched=True)
+        return await self._decoder.verify(id(self), blocks, fixed, roots=self._verify_roots, raw=raw)
 
     def _trim(self) -> None:
         """Bound the memory between batches, when all that were made are stored."""

@@ -1,6 +1,9 @@
 -- Starts a store anew: every row that comes from blocks is deleted. What is left is by name or by address, not by block:
 -- meta (but for the marks of how far blocks were processed), price and reputation.
 
+-- name: clear_webhook_outbox
+delete from webhook_outbox;
+
 -- name: clear_address
 delete from address;
 
@@ -137,4 +140,4 @@ delete from log;
 delete from call_tree;
 
 -- name: clear_marks
-delete from meta where name in ('holders_to', 'logs_from', 'calls_from');
+delete from meta where name in ('holders_to', 'logs_from', 'calls_from', 'webhook_outbox');

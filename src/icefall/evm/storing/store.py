@@ -1,6 +1,6 @@
 """The store of one chain, as its writer uses it: batches of blocks are committed whole and rolled back from the tip."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -45,11 +45,19 @@ class Tip(msgspec.Struct, frozen=True, gc=False):
 
 
 class ChainStore:
-    """The store of a chain. `offset`: transactions before the first block of an index that begins inside a chain."""
+    """The store of a chain. `offset`: transactions before the first block of an index that begins inside a chain.
+    `before_commit` is awaited with each batch before its transaction begins."""
 
-    def __init__(self, store: Store, rollups: Sequence[Rollups] = (), offset: int = 0) -> None:
+    def __init__(
+        self,
+        store: Store,
+        rollups: Sequence[Rollups] = (),
+        offset: int = 0,
+        before_commit: Callable[[Sequence[PackedBlock]], Awaitable[None]] | None = None,
+    ) -> None:
         self._store = store
         self._rollups = rollups
+        self._before_commit = before_commit
         self._offset = offset
         self._ids = AddressIds()
         self._erc20: Erc20Balances = {}
@@ -139,6 +147,8 @@ class ChainStore:
             yield from self._put_batch(tx, batch, probed, baselines or {})
             _put_meta(tx, meta or {})
 
+        if self._before_commit is not None:
+            await self._before_commit([block.rows for block in batch])
         try:
             await self._store.write_in_steps(change)
         except BaseException:

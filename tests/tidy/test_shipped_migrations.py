@@ -36,6 +36,8 @@ MIGRATIONS = {
     "evm/0104_webhook_outbox.sqlite.sql": "b1534170c5ac184d",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
+    "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",
+    "node/0103_platform.sqlite.sql": "9768db8da4c23303",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

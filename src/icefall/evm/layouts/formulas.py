@@ -1,0 +1,154 @@
+"""Storage layouts of tokens: in which slot of a contract a balance or an owner is, and in which bits of it. Pure.
+
+A mapping is stored under the hash of a key and of the mapping's own slot, its base. Solidity hashes the key first, Vyper
+the base; Solady hashes an address with four bytes of its own. A mapping of mappings repeats that. What is meant by a key
+is said by the standard: a holder, a token ID, or both.
+"""
+
+import enum
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from icefall.evm.model import ERC20, ERC721
+from icefall.wire.evm.rlp import keccak256
+
+WORD = 32
+BASES = 65  # slots of a contract that are tried as the base of a mapping
+_NAMESPACE_BASES = 8  # variables of a namespace that are tried
+_OFFSETS = 4  # words of a struct that are tried
+_SOLADY_SEED = bytes.fromhex("87a211a2")
+_BIT_IGNORED = 0x01  # of the first byte of a slot's key, by coreth
+_SMALL_KEY = bytes(24)  # how the key of a plain variable begins
+
+
+class Order(enum.IntEnum):
+    """The order in which a key and the base of a mapping are hashed."""
+
+    KEY_FIRST = 0  # Solidity
+    BASE_FIRST = 1  # Vyper
+    PACKED_ADDRESS = 2  # Solady: the address, eight zeros and a seed
+
+
+class Layout(msgspec.Struct, frozen=True, array_like=True):
+    """The place of the values of a token: the slot of a key, and the bits in it."""
+
+    standard: int  # as in standards.py
+    order: Order
+    base: bytes  # 32 bytes
+    offset: int  # words after the hash, in a struct
+    bits: int  # the width of the value
+    shift: int  # the bits below it
+    holder_first: bool = False  # of ERC-1155: the outer mapping is by holder, the inner one by ID
+    ignores_bit: bool = False  # coreth: keys that differ in one bit are the same slot
+    is_proxy: bool = False  # the code is that of another contract, whose address is in a slot
+
+    def value_of(self, word: int) -> int:
+        return (word >> self.shift) & ((1 << self.bits) - 1)
+
+    def slot_of(self, holder: bytes, token_id: int) -> bytes:
+        """The key of the slot. The standard says which of the two counts."""
+        return self.normal(slot_key(self.order, self.base, self.offset, self._keys(holder, token_id)))
+
+    def normal(self, key: bytes) -> bytes:
+        """The key as it is compared with others."""
+        return bytes((key[0] & ~_BIT_IGNORED,)) + key[1:] if self.ignores_bit else key
+
+    def _keys(self, holder: bytes, token_id: int) -> Sequence[bytes]:
+        return mapping_keys(self.standard, holder, token_id, holder_first=self.holder_first)
+
+    def pack(self) -> bytes:
+        return msgspec.msgpack.encode(self)
+
+
+def unpack_layout(raw: bytes) -> Layout:
+    return _LAYOUT.decode(raw)
+
+
+_LAYOUT = msgspec.msgpack.Decoder(Layout)
+
+
+def mapping_keys(standard: int, holder: bytes, token_id: int, *, holder_first: bool = False) -> tuple[bytes, ...]:
+    """The keys of nested mappings that lead to a value, the outermost first."""
+    if standard == ERC20:
+        return (holder.rjust(WORD, b"\0"),)
+    number = token_id.to_bytes(WORD, "big")
+    if standard == ERC721:
+        return (number,)
+    owner = holder.rjust(WORD, b"\0")
+    return (owner, number) if holder_first else (number, owner)
+
+
+def slot_key(order: Order, base: bytes, offset: int, keys: Sequence[bytes]) -> bytes:
+    """The key of the slot in which nested mappings end."""
+    slot = base
+    for key in keys:
+        if order is Order.KEY_FIRST:
+            slot = keccak256(key + slot)
+        elif order is Order.BASE_FIRST:
+            slot = keccak256(slot + key)
+        else:
+            slot = keccak256(key[-20:] + bytes(8) + slot[-4:])
+    if not offset:
+        return slot
+    return ((int.from_bytes(slot, "big") + offset) % (1 << 256)).to_bytes(WORD, "big")
+
+
+def namespace(name: str) -> bytes:
+    """The first slot of a namespace (ERC-7201)."""
+    inner = int.from_bytes(keccak256(name.encode()), "big") - 1
+    return keccak256(inner.to_bytes(WORD, "big"))[:-1] + b"\0"
+
+
+NAMESPACES = tuple(namespace(f"openzeppelin.storage.{name}") for name in ("ERC20", "ERC721", "ERC1155"))
+
+
+def _bases() -> Iterator[bytes]:
+    for number in range(BASES):
+        yield number.to_bytes(WORD, "big")
+    for start in NAMESPACES:
+        for place in range(_NAMESPACE_BASES):
+            yield start[:-1] + bytes((start[-1] + place,))
+
+
+_BASES = tuple(_bases())
+
+
+def find_layout(standard: int, slot: bytes, holder: bytes, token_id: int, *, ignores_bit: bool) -> Layout | None:
+    """The layout by which this slot belongs to the key; its bits are not known yet, and 0. None: no known one."""
+    wanted = int.from_bytes(slot, "big")
+    ignored = _BIT_IGNORED << 248 if ignores_bit else 0
+    for holder_first in (False, True) if standard not in (ERC20, ERC721) else (False,):
+        keys = mapping_keys(standard, holder, token_id, holder_first=holder_first)
+        for order, base in _candidates(standard):
+            start = int.from_bytes(slot_key(order, base, 0, keys), "big")
+            for offset in range(_OFFSETS):
+                if not (((start + offset) % (1 << 256)) ^ wanted) & ~ignored:
+                    return Layout(standard, order, base, offset, 0, 0, holder_first, ignores_bit)
+    return None
+
+
+def _candidates(standard: int) -> Iterator[tuple[Order, bytes]]:
+    for base in _BASES:
+        yield Order.KEY_FIRST, base
+        yield Order.BASE_FIRST, base
+    if standard == ERC20:
+        yield Order.PACKED_ADDRESS, _SOLADY_SEED.rjust(WORD, b"\0")
+
+
+def is_plain_variable(key: bytes) -> bool:
+    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, or is in a known
+    namespace."""
+    return key.startswith(_SMALL_KEY) or any(key[:-1] == start[:-1] for start in NAMESPACES)
+
+
+def find_bits(ones: int, word: int, value: int) -> tuple[int, int] | None:
+    """The width of the value and the bits below it, where a slot of all ones gives `ones` and `word` gives `value`.
+    None: no part of the slot is the value."""
+    bits = ones.bit_length()
+    if ones != (1 << bits) - 1:
+        return None
+    for shift in range(0, 256 - bits + 1):
+        if (word >> shift) & ones == value:
+            return bits, shift
+    return None

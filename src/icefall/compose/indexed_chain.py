@@ -19,6 +19,8 @@ from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange, EvmFollower
 from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.indexing.state_lookups import ContractCache
+from icefall.evm.indexing.token_layouts import TokenLayouts
+from icefall.evm.layouts.proof import Prover
 from icefall.evm.model import StoredRaw
 from icefall.evm.status import ChainStatus, UpstreamStatus, decode_status, encode_status, serve_indexer_calls, status_of
 from icefall.evm.storing.holders import count_all, count_some
@@ -82,6 +84,9 @@ class IndexedChain:
             blocks.first,
             verify_roots=verify_roots,
             raw=kept,
+            layouts=TokenLayouts(
+                self._chain_store, Prover(self._upstream, self._upstream.is_avalanche), self._upstream
+            ),
         )
         self.follower = EvmFollower(
             blocks,
@@ -252,7 +257,7 @@ def reorg_rules(chain: ChainConfig, upstream: EvmUpstream, depth_max: int) -> Re
     def is_final() -> bool:
         if chain.final is not None:
             return chain.final
-        return any(can.is_avalanche for can in upstream.capabilities().values())
+        return upstream.is_avalanche()
 
     return ReorgRules(chain.id, depth_max, is_final, chain.development)
 

@@ -262,6 +262,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]
     skipped_logs: Mapping[str, int]  # token events of wrong shape or kind, by event name
+    storage: tuple[tuple[bytes, bytes], ...] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
 
 

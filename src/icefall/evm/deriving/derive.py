@@ -9,6 +9,7 @@ from icefall.evm.deriving.balances import balances
 from icefall.evm.deriving.code import code_changed, code_changes
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
+    changed_storage,
     erc20_deltas,
     erc1155_deltas,
     messages,
@@ -63,6 +64,7 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         metadata_changes=tuple(metadata_changes(events)),
         messages=tuple(messages(events, info.messenger)),
         skipped_logs=skipped,
+        storage=changed_storage(full.diffs),
     )
 
 

@@ -1,8 +1,8 @@
 """Storage layouts of tokens: in which slot of a contract a balance or an owner is, and in which bits of it. Pure.
 
-A mapping is stored under the hash of a key and of the mapping's own slot, its base. Solidity hashes the key first, Vyper
-the base; Solady hashes an address with four bytes of its own. A mapping of mappings repeats that. What is meant by a key
-is said by the standard: a holder, a token ID, or both.
+A mapping is stored under the hash of a key and of the mapping's own slot, its base. Solidity hashes the key first,
+Vyper the base; Solady hashes an address with four bytes of its own. A mapping of mappings repeats that. What is meant
+by a key is said by the standard: a holder, a token ID, or both.
 """
 
 import enum
@@ -19,6 +19,7 @@ _NAMESPACE_BASES = 8  # variables of a namespace that are tried
 _OFFSETS = 4  # words of a struct that are tried
 _SOLADY_SEED = bytes.fromhex("87a211a2")
 _BIT_IGNORED = 0x01  # of the first byte of a slot's key, by coreth
+KEY_STORED = 8  # bytes of a slot's key by which its holder is found; the address of the holder proves the rest
 _SMALL_KEY = bytes(24)  # how the key of a plain variable begins
 
 
@@ -42,20 +43,23 @@ class Layout(msgspec.Struct, frozen=True, array_like=True):
     holder_first: bool = False  # of ERC-1155: the outer mapping is by holder, the inner one by ID
     ignores_bit: bool = False  # coreth: keys that differ in one bit are the same slot
     is_proxy: bool = False  # the code is that of another contract, whose address is in a slot
+    is_whole: bool = False  # every change of its storage was seen, from its deployment on
 
     def value_of(self, word: int) -> int:
         return (word >> self.shift) & ((1 << self.bits) - 1)
 
     def slot_of(self, holder: bytes, token_id: int) -> bytes:
         """The key of the slot. The standard says which of the two counts."""
-        return self.normal(slot_key(self.order, self.base, self.offset, self._keys(holder, token_id)))
+        keys = mapping_keys(self.standard, holder, token_id, holder_first=self.holder_first)
+        return self.normal(slot_key(self.order, self.base, self.offset, keys))
 
     def normal(self, key: bytes) -> bytes:
         """The key as it is compared with others."""
         return bytes((key[0] & ~_BIT_IGNORED,)) + key[1:] if self.ignores_bit else key
 
-    def _keys(self, holder: bytes, token_id: int) -> Sequence[bytes]:
-        return mapping_keys(self.standard, holder, token_id, holder_first=self.holder_first)
+    def is_same_place(self, other: "Layout") -> bool:
+        """Tell whether values are in the same bits of the same slots."""
+        return msgspec.structs.astuple(self)[:-2] == msgspec.structs.astuple(other)[:-2]
 
     def pack(self) -> bytes:
         return msgspec.msgpack.encode(self)
@@ -66,6 +70,11 @@ def unpack_layout(raw: bytes) -> Layout:
 
 
 _LAYOUT = msgspec.msgpack.Decoder(Layout)
+
+
+def stored_key(layout: Layout, holder: bytes, token_id: int = 0) -> bytes:
+    """The bytes of a slot's key by which its holder is found in the store."""
+    return layout.slot_of(holder, token_id)[:KEY_STORED]
 
 
 def mapping_keys(standard: int, holder: bytes, token_id: int, *, holder_first: bool = False) -> tuple[bytes, ...]:
@@ -148,7 +157,7 @@ def find_bits(ones: int, word: int, value: int) -> tuple[int, int] | None:
     bits = ones.bit_length()
     if ones != (1 << bits) - 1:
         return None
-    for shift in range(0, 256 - bits + 1):
+    for shift in range(256 - bits + 1):
         if (word >> shift) & ones == value:
             return bits, shift
     return None

@@ -2,9 +2,9 @@
 
 For a key that was seen and for a random one, the slots that balanceOf or ownerOf reads are traced: besides the address
 of a proxy's code there must be one, in the token itself, and a known formula of the key. Then the slot is overridden:
-all ones and a random number must come back, as far as they are in the value's bits, whatever the time, the number of the
-block and the native balance of the contract are. A comparison of values could not tell shares from balances before the
-first rebase. What a proof cannot show is a constant holder in the code: so a sample of balances is audited all the same.
+all ones and a random number must come back, as far as they are in the value's bits, whatever the time, the number of
+the block and the native balance of the contract are. A comparison of values could not tell shares from balances before
+the first rebase. What a proof cannot show is a constant holder in the code: so a sample is audited all the same.
 """
 
 import secrets
@@ -117,11 +117,15 @@ class Prover:
         traces = await self._ask([_trace(key, at) for key in keys])
         if self._has_overrides is None:
             await self._try_overrides(at)
-        reads = [self._read(key, trace, _clone_target(code)) for key, trace in zip(keys, traces, strict=True)]
-        first, second = reads
-        if isinstance(first, Refused) or isinstance(second, Refused):
-            return first if isinstance(first, Refused) else second
-        if first.layout != second.layout:
+        target = _clone_target(code)
+        reads = []
+        for key, trace in zip(keys, traces, strict=True):
+            read = self._read(key, trace, target)
+            if isinstance(read, Refused):
+                return read
+            reads.append(read)
+        layout = reads[0].layout
+        if reads[1].layout != layout:
             return Refused("the slot of a random key is found by another formula")
         words = [secrets.randbits(256) for _ in keys]
         trials = [_trials(key, read.slot, word, at) for key, read, word in zip(keys, reads, words, strict=True)]
@@ -134,7 +138,7 @@ class Prover:
         width, shift = found
         if width != _OWNER_BITS if seen.standard == ERC721 else width < _BITS_MIN:
             return Refused(f"the answer has {width} bits of the slot")
-        return msgspec.structs.replace(first.layout, bits=width, shift=shift)
+        return msgspec.structs.replace(layout, bits=width, shift=shift)
 
     async def _ask(self, calls: Sequence[Call]) -> list[Outcome]:
         outcomes = await self._source.outcomes(calls)

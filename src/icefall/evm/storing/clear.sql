@@ -91,6 +91,15 @@ delete from nft_owner;
 -- name: clear_nft_held
 delete from nft_held;
 
+-- name: clear_slot
+delete from slot;
+
+-- name: clear_unclaimed_slot
+delete from unclaimed_slot;
+
+-- name: clear_slot_change
+delete from slot_change;
+
 -- name: clear_code
 delete from code;
 

@@ -13,6 +13,7 @@ from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
+from icefall.evm.storing.slot_folding import Erc20Balances, Folded, SlotFolding, SlotKeys, Tokens
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
@@ -28,10 +29,10 @@ INSERTS = {
     "erc1155_holding": SQL.put_erc1155_holding,
     "nft_owner": SQL.put_nft_owner,
     "nft_held": SQL.put_held,
+    "slot": SQL.put_slot,
+    "unclaimed_slot": SQL.put_unclaimed_slot,
+    "slot_change": SQL.put_slot_change,
 }
-
-
-Erc20Balances = dict[tuple[int, int], int]  # newest ERC-20 balance by holder and token, as IDs
 
 
 class BalanceFolding:
@@ -40,29 +41,33 @@ class BalanceFolding:
     `known` are balances that earlier batches left: they need not be read. It is updated with those of this batch.
     """
 
-    def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances) -> None:
+    def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances, keys: SlotKeys) -> None:
         self._tx = tx
         self._ids = ids
         self._baselines = baselines
-        self._untrusted: dict[int, int] = {}
+        self._folded = Folded(INSERTS, known)
+        self._slots = SlotFolding(tx, ids, self._folded, keys)
+        self._untrusted = self._folded.untrusted
         self._erc20 = known
         self._erc1155: dict[tuple[int, int, bytes], int] = {}
         self._owners: dict[tuple[int, bytes], int | None] = {}
         self._owners_before: dict[
             tuple[int, bytes], tuple[int | None, bytes]
         ] = {}  # the owner, and the token's address
-        self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
+        self._rows = self._folded.rows
 
-    def load(self, batch: Sequence[BalanceChanges], first_new: int) -> None:
+    def load(self, batch: Sequence[BalanceChanges], first_new: int, storage: Sequence[Tokens]) -> None:
         """Read what is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is
-        stored."""
+        stored. `storage`: that of tokens whose layout is known, for each block."""
         ids, tx = self._ids, self._tx
         erc20 = {(ids(one.holder), ids(one.token)): one.token for rows in batch for one in rows.erc20_deltas}
+        erc20 |= self._slots.load(batch, storage, first_new)
         unread = erc20.keys() - self._erc20.keys()
         stored = [(*key, erc20[key]) for key in unread if key[0] < first_new and key[1] < first_new]
         for holder, token, known in tx.rows_of_each(SQL.known_erc20, sorted(stored, key=itemgetter(0))):
             if known is not None:
                 self._erc20[holder, token] = unpack_uint(known)
+        self._slots.load_unclaimed(first_new)
         erc1155 = {
             (ids(one.holder), ids(one.token), one.token, pack_uint(one.token_id))
             for rows in batch
@@ -77,9 +82,11 @@ class BalanceFolding:
         for token, token_id, owner in tx.rows_of_each(SQL.newest_owner, sorted(stored_nfts)):
             self._owners[token, token_id] = owner
 
-    def add(self, rows: BalanceChanges) -> None:
+    def add(self, rows: BalanceChanges, storage: Tokens) -> None:
         """Fold the next block; `load` must have been called."""
-        self._add_erc20(rows)
+        self._add_erc20(rows, storage)
+        if storage:
+            self._slots.add(rows.block.number, self._baselines)
         self._add_erc1155(rows)
         self._add_nfts(rows)
 
@@ -118,9 +125,11 @@ class BalanceFolding:
 
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
-    def _add_erc20(self, rows: BalanceChanges) -> None:
+    def _add_erc20(self, rows: BalanceChanges, storage: Tokens) -> None:
         number, ids = rows.block.number, self._ids
         for change in rows.erc20_deltas:
+            if change.token in storage and change.holder != ZERO_ADDRESS:
+                continue  # by its slot
             holder, token = ids(change.holder), ids(change.token)
             balance = self._erc20.get((holder, token))
             if balance is None:

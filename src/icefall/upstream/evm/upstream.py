@@ -134,6 +134,10 @@ class EvmUpstream:
     def capabilities(self) -> dict[str, Capabilities]:
         return {source.name: source.capabilities for source in self.pool.members if source.capabilities is not None}
 
+    def is_avalanche(self) -> bool:
+        """Tell whether one of them is a node of Avalanche."""
+        return any(can.is_avalanche for can in self.capabilities().values())
+
     def degraded(self) -> list[str]:
         """Features that none of the usable upstreams has, as text."""
         return limitations([source.capabilities for source in self.pool.usable() if source.capabilities is not None])

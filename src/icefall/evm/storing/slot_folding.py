@@ -1,0 +1,214 @@
+"""The folding of ERC-20 balances whose place in the token's storage is known: the balance after a block is what its
+slot holds, whatever the logs say.
+
+A changed slot is looked up among the holders that the block's logs name, then among all that were ever named. One that
+belongs to nobody known may be an allowance or a holder's whom no log has named: its words are stored, up to
+UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from icefall.db.engine import Transaction
+from icefall.evm.deriving.packing import Ids, Row
+from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, Layout
+from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.packed import BalanceChanges, TokenStorage
+from icefall.evm.storing.writing import SQL
+from icefall.wire.errors import WireError
+from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes, word_of
+
+UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
+_KEY_UNCLAIMED = 16  # bytes of the key of a slot that is nobody's
+_SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
+_NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
+_EVEN = dict(zip("13579bdf", "02468ace", strict=True))
+
+Pair = tuple[int, int]  # holder and token, as IDs
+SlotKeys = dict[Pair, str]  # the key of each pair's slot, as text: one hash each
+Erc20Balances = dict[Pair, int]  # newest balance
+Tokens = Mapping[bytes, TokenStorage]
+
+
+class Folded:
+    """The result of folding a batch: rows by table, newest balances, and tokens that contradict themselves."""
+
+    def __init__(self, tables: Iterable[str], erc20: Erc20Balances) -> None:
+        self.rows: dict[str, list[Row]] = {table: [] for table in tables}
+        self.erc20 = erc20
+        self.untrusted: dict[int, int] = {}  # by token: the block
+
+
+class _Token(NamedTuple):
+    """The storage of a token that a block changed."""
+
+    address: bytes
+    token: int
+    layout: Layout
+    changed: dict[str, Words]
+    named: list[bytes]  # holders
+
+
+class SlotFolding:
+    """The folding of one batch of blocks. `keys` are those that earlier batches computed; it is updated."""
+
+    def __init__(self, tx: Transaction, ids: Ids, folded: Folded, keys: SlotKeys) -> None:
+        self._tx = tx
+        self._ids = ids
+        self._folded = folded
+        self._keys = keys
+        self._blocks: dict[int, list[_Token]] = {}
+        self._holders: dict[tuple[int, str], int] = {}  # by token and key: of slots that no log of their block names
+        self._unclaimed: dict[tuple[int, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
+        self._unclaimed_counts: dict[int, int] = {}
+
+    def load(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens], first_new: int) -> dict[Pair, bytes]:
+        """Decode what the batch changed. Return the pairs that no log names, each with the token's address."""
+        unexplained: dict[tuple[int, bytes], tuple[_Token, str]] = {}
+        for rows, tokens in zip(batch, storage, strict=True):
+            if not tokens:
+                continue
+            found = self._blocks[rows.block.number] = self._decoded(rows, tokens)
+            for one in found:
+                if one.token >= first_new or not one.changed:
+                    continue
+                explained = {self._key(one, holder) for holder in one.named}
+                for key in one.changed.keys() - explained:
+                    unexplained[one.token, key_of(key)[:KEY_STORED]] = one, key
+        pairs: dict[Pair, bytes] = {}
+        for token, start, holder, address in self._tx.rows_of_each(SQL.slot_holders, list(unexplained)):
+            one, key = unexplained[token, start]
+            if key_text(one.layout.slot_of(address, 0)) == key:
+                self._holders[token, key] = holder
+                pairs[holder, token] = one.address
+        return pairs
+
+    def load_unclaimed(self, first_new: int) -> None:
+        """Read the words of slots whose holders are named for the first time. Balances must have been loaded."""
+        tokens = {one.token for found in self._blocks.values() for one in found if one.token < first_new}
+        with_some = {row[0] for row in self._tx.rows_of_each(SQL.tokens_with_unclaimed, [(one,) for one in tokens])}
+        wanted = {
+            (one.token, key_of(self._key(one, holder))[:_KEY_UNCLAIMED])
+            for found in self._blocks.values()
+            for one in found
+            if one.token in with_some
+            for holder in one.named
+            if (self._ids(holder), one.token) not in self._folded.erc20
+        }
+        for token, key, block, word in self._tx.rows_of_each(SQL.unclaimed_words, sorted(wanted)):
+            self._unclaimed.setdefault((token, key), []).append((block, unpack_uint(word)))
+
+    def _decoded(self, rows: BalanceChanges, tokens: Tokens) -> list[_Token]:
+        named: dict[bytes, list[bytes]] = {}
+        for change in rows.erc20_deltas:
+            if change.token in tokens and change.holder != ZERO_ADDRESS:
+                named.setdefault(change.token, []).append(change.holder)
+        found = []
+        for address, one in tokens.items():
+            token = self._ids(address)
+            try:
+                changed = _changed(one)
+            except WireError:  # what an upstream sent cannot be read: a change is missed
+                self._folded.untrusted.setdefault(token, rows.block.number)
+                changed = {}
+            found.append(_Token(address, token, one.layout, changed, named.get(address, [])))
+        return found
+
+    def _key(self, one: _Token, holder: bytes) -> str:
+        pair = self._ids(holder), one.token
+        key = self._keys.get(pair)
+        if key is None:
+            key = self._keys[pair] = key_text(one.layout.slot_of(holder, 0))
+        return key
+
+    # -- block by block ----------------------------------------------------------------------------------------
+
+    def add(self, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
+        """Fold the next block."""
+        for one in self._blocks.get(number, ()):
+            changed = one.changed
+            for holder in one.named:
+                key = self._key(one, holder)
+                self._named(one, number, holder, key, changed.pop(key, None), baselines)
+            if changed:
+                self._unnamed(one, number)
+
+    def _named(
+        self,
+        one: _Token,
+        number: int,
+        holder: bytes,
+        key: str,
+        words: Words | None,
+        baselines: Mapping[tuple[bytes, bytes, int], int],
+    ) -> None:
+        folded, pair = self._folded, (self._ids(holder), one.token)
+        balance = folded.erc20.get(pair)
+        if balance is None:
+            before = None if words is None else one.layout.value_of(word_of(words[0]))
+            balance = self._first(one, pair, number, holder, key, before, baselines.get((one.address, holder, -1), 0))
+        self._put(one, pair, number, balance, words)
+
+    def _first(
+        self, one: _Token, pair: Pair, number: int, holder: bytes, key: str, before: int | None, read: int
+    ) -> int:
+        """Add a holder who is named for the first time, with the words of its slot that were nobody's. Return the
+        balance before the block."""
+        rows, raw = self._folded.rows, key_of(key)
+        claimed = self._unclaimed.pop((one.token, raw[:_KEY_UNCLAIMED]), ())
+        baseline = (read if before is None else before) if not claimed else 0
+        rows["erc20_holding"].append((pair[0], one.address, one.token, pack_uint(baseline)))
+        rows["erc20_holder"].append((one.token, number, pair[0]))
+        rows["slot"].append((one.token, raw[:KEY_STORED], pair[0], b""))
+        self._holders[one.token, key] = pair[0]
+        balance = baseline
+        for block, word in claimed:
+            balance = one.layout.value_of(word)
+            rows["erc20_balance"].append((*pair, block, pack_uint(balance)))
+        return balance
+
+    def _put(self, one: _Token, pair: Pair, number: int, balance: int, words: Words | None) -> None:
+        """Note the balance after the block. Where the slot held another one before, a change was missed."""
+        folded = self._folded
+        if words is not None:
+            before, after = one.layout.value_of(word_of(words[0])), one.layout.value_of(word_of(words[1]))
+            if before != balance:
+                folded.untrusted.setdefault(one.token, number)
+            if after != balance:
+                folded.rows["erc20_balance"].append((*pair, number, pack_uint(after)))
+                balance = after
+        folded.erc20[pair] = balance
+
+    def _unnamed(self, one: _Token, number: int) -> None:
+        """Fold the slots that belong to nobody whom the block names."""
+        folded = self._folded
+        nobody = key_text(one.layout.slot_of(ZERO_ADDRESS, 0))
+        for key, words in one.changed.items():
+            holder = self._holders.get((one.token, key))
+            if holder is not None:
+                pair = holder, one.token
+                self._put(one, pair, number, folded.erc20[pair], words)
+                folded.rows["slot_change"].append((number, one.token, holder, b""))
+            elif key != nobody and self._may_keep(one.token):
+                start, word = key_of(key)[:_KEY_UNCLAIMED], word_of(words[1])
+                folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
+                self._unclaimed.setdefault((one.token, start), []).append((number, word))
+
+    def _may_keep(self, token: int) -> bool:
+        count = self._unclaimed_counts.get(token)
+        if count is None:
+            count = self._tx.rows(SQL.unclaimed_count, {"token": token, "most": UNCLAIMED_MAX})[0][0]
+        self._unclaimed_counts[token] = count + 1
+        return count < UNCLAIMED_MAX
+
+
+def _changed(storage: TokenStorage) -> dict[str, Words]:
+    """The slots of mappings that a block changed, by key. WireError where they are not hex."""
+    found = slot_changes(storage.texts)
+    if storage.layout.ignores_bit:
+        found = {f"{key[:3]}{_EVEN.get(key[3], key[3])}{key[4:]}": words for key, words in found.items()}
+    plain = [key for key in found if key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS]
+    for key in plain:
+        del found[key]
+    return found

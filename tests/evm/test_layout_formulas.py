@@ -8,7 +8,6 @@ from icefall.evm.layouts.formulas import (
     Order,
     find_bits,
     find_layout,
-    is_plain_variable,
     mapping_keys,
     slot_key,
     unpack_layout,
@@ -79,9 +78,3 @@ def test_bits_of_a_slot() -> None:
     assert find_bits((1 << 128) - 1, value, value % 1_000_003) is None
     layout = Layout(ERC20, Order.KEY_FIRST, word(0), 0, 128, 128)
     assert layout.value_of(value) == value >> 128
-
-
-def test_plain_variables_are_in_no_mapping() -> None:
-    assert is_plain_variable(word(2))
-    assert is_plain_variable(NAMESPACES[2][:-1] + b"\x07")
-    assert not is_plain_variable(keccak256(b"a slot"))

@@ -25,7 +25,10 @@ SHIPPED = {
     "node/schema.postgres.sql": "adca93f119a2e2e6",
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
-MIGRATIONS: dict[str, str] = {}  # "evm/0102_what.sqlite.sql": its hash
+MIGRATIONS: dict[str, str] = {  # "evm/0102_what.sqlite.sql": its hash
+    "evm/0102_storage_layouts.postgres.sql": "a0ef05b33b0e2525",
+    "evm/0102_storage_layouts.sqlite.sql": "13d7cfcc2b1e814a",
+}
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 
 

@@ -193,6 +193,7 @@ class IndexedChain:
             self._upstream_seen = bool(self.follower.status.upstream_seen_at)
             self._rate.note(now, self.follower.status.blocks)
             tip = self._chain_store.tip()
+            self.follower.status.audits_dropped = self.auditor.dropped
             status = status_of(
                 self.follower.status,
                 self._counts_before,

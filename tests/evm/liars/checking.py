@@ -51,6 +51,7 @@ class LiarChain:
         implementations = {code: self._created(token_code(code)) for code in codes}
         self.tokens: dict[bytes, LyingToken] = {}
         self._proxies: list[bytes] = []
+        self._upgraded: list[bytes] = []
         self._implementations = implementations
         for number in range(tokens):
             code, lies = codes[number % len(codes)], number % LIAR_EVERY == 0
@@ -64,6 +65,7 @@ class LiarChain:
         for address, token in self.tokens.items():
             self._send(address, token.first())
         self.mine()
+        self._first = node.newest()  # up to here the chain stays
 
     def step(self) -> None:
         """One block."""
@@ -72,26 +74,30 @@ class LiarChain:
             self._send(address, self.tokens[address].next())
         self.mine()
 
+    @property
+    def can_upgrade(self) -> bool:
+        return bool(self._proxies)
+
     def upgrade(self) -> None:
-        """Give a proxy code that reads balances from elsewhere."""
+        """Give a proxy code that reads balances from elsewhere, and leave it alone from then on."""
         address = self._proxies.pop()
         token = self.tokens.pop(address)
+        self._upgraded.append(address)
         others = [code for code in LAYOUTS if LAYOUTS[code] != token.layout]
         self._send(address, b"\1" + self._implementations[self._draw.choice(others)].rjust(32, b"\0"))
-        self.tokens[address] = LyingToken(token.code, self.holders, self._draw, lies=False)
         self.mine()
-        del self.tokens[address]
-        self.retired = [*getattr(self, "retired", []), address]
 
     def reorganise(self, depth: int) -> None:
         """Replace the newest blocks by empty ones. What tokens know of themselves is wrong then, which is one more way
         for them to surprise."""
-        self.node.call("anvil_reorg", depth, [])
+        depth = min(depth, self.node.newest() - self._first)
+        if depth:
+            self.node.call("anvil_reorg", depth, [])
         self._nonce = int(self.node.call("eth_getTransactionCount", "0x" + self._account.hex(), "latest"), 16)
 
     @property
     def addresses(self) -> list[bytes]:
-        return [*self.tokens, *getattr(self, "retired", [])]
+        return [*self.tokens, *self._upgraded]
 
     def mine(self) -> None:
         self.node.call("evm_mine")

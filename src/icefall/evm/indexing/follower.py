@@ -56,6 +56,7 @@ class FollowerStatus(msgspec.Struct):
     reorgs: int = 0
     reorged_blocks: int = 0
     fetched_bytes: int = 0
+    audits_dropped: int = 0  # by the auditor of the chain
 
     @property
     def synced(self) -> bool:

@@ -20,7 +20,6 @@ _OFFSETS = 4  # words of a struct that are tried
 _SOLADY_SEED = bytes.fromhex("87a211a2")
 _BIT_IGNORED = 0x01  # of the first byte of a slot's key, by coreth
 KEY_STORED = 8  # bytes of a slot's key by which its holder is found; the address of the holder proves the rest
-_SMALL_KEY = bytes(24)  # how the key of a plain variable begins
 
 
 class Order(enum.IntEnum):
@@ -143,12 +142,6 @@ def _candidates(standard: int) -> Iterator[tuple[Order, bytes]]:
         yield Order.BASE_FIRST, base
     if standard == ERC20:
         yield Order.PACKED_ADDRESS, _SOLADY_SEED.rjust(WORD, b"\0")
-
-
-def is_plain_variable(key: bytes) -> bool:
-    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, or is in a known
-    namespace."""
-    return key.startswith(_SMALL_KEY) or any(key[:-1] == start[:-1] for start in NAMESPACES)
 
 
 def find_bits(ones: int, word: int, value: int) -> tuple[int, int] | None:

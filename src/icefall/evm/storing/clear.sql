@@ -143,4 +143,4 @@ delete from log;
 delete from call_tree;
 
 -- name: clear_marks
-delete from meta where name in ('holders_to', 'logs_from', 'calls_from');
+delete from meta where name in ('holders_to', 'logs_from', 'calls_from', 'audits_dropped_from');

@@ -19,6 +19,7 @@ from icefall.evm.storing.writing import SQL, Steps, put_rows
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
 Baselines = Mapping[HeldKey, int]  # balance before the index
 NO_ID = -1
+AMOUNT_END = 1 << 256  # no balance is so large, whatever logs say
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
 INSERTS = {
@@ -137,9 +138,9 @@ class BalanceFolding:
                 self._rows["erc20_holding"].append((holder, change.token, token, pack_uint(balance)))
                 self._rows["erc20_holder"].append((token, number, holder))
             after = balance + change.delta
-            if after < 0:
+            if not 0 <= after < AMOUNT_END:
                 self._untrusted.setdefault(token, number)
-                after = 0
+                after = max(0, min(after, AMOUNT_END - 1))
             self._erc20[holder, token] = after
             if change.delta:
                 self._rows["erc20_balance"].append((holder, token, number, pack_uint(after)))
@@ -157,9 +158,9 @@ class BalanceFolding:
                 row = (holder, change.token, token_id, token, number, pack_uint(balance))
                 self._rows["erc1155_holding"].append(row)
             after = balance + change.delta
-            if after < 0:
+            if not 0 <= after < AMOUNT_END:
                 self._untrusted.setdefault(token, number)
-                after = 0
+                after = max(0, min(after, AMOUNT_END - 1))
             self._erc1155[key] = after
             if change.delta:
                 self._rows["erc1155_balance"].append((*key, number, pack_uint(after)))

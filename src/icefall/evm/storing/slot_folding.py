@@ -12,14 +12,15 @@ from typing import NamedTuple
 from icefall.db.engine import Transaction
 from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, Layout
+from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, WORD, Layout
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
 from icefall.evm.storing.writing import SQL
 from icefall.wire.errors import WireError
-from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes, word_of
+from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes
 
 UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
+_WHOLE = 256  # bits of a word
 _KEY_UNCLAIMED = 16  # bytes of the key of a slot that is nobody's
 _SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
 _NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
@@ -47,7 +48,7 @@ class _Token(NamedTuple):
     token: int
     layout: Layout
     changed: dict[str, Words]
-    named: list[bytes]  # holders
+    named: list[tuple[bytes, Pair, str]]  # holders whom logs of the block name, with the keys of their slots
 
 
 class SlotFolding:
@@ -73,9 +74,9 @@ class SlotFolding:
             for one in found:
                 if one.token >= first_new or not one.changed:
                     continue
-                explained = {self._key(one, holder) for holder in one.named}
-                for key in one.changed.keys() - explained:
-                    unexplained[one.token, key_of(key)[:KEY_STORED]] = one, key
+                for key in one.changed.keys() - {key for _, _, key in one.named}:
+                    if not _is_plain_variable(key):
+                        unexplained[one.token, key_of(key)[:KEY_STORED]] = one, key
         pairs: dict[Pair, bytes] = {}
         for token, start, holder, address in self._tx.rows_of_each(SQL.slot_holders, list(unexplained)):
             one, key = unexplained[token, start]
@@ -89,21 +90,27 @@ class SlotFolding:
         tokens = {one.token for found in self._blocks.values() for one in found if one.token < first_new}
         with_some = {row[0] for row in self._tx.rows_of_each(SQL.tokens_with_unclaimed, [(one,) for one in tokens])}
         wanted = {
-            (one.token, key_of(self._key(one, holder))[:_KEY_UNCLAIMED])
+            (one.token, key_of(key)[:_KEY_UNCLAIMED])
             for found in self._blocks.values()
             for one in found
             if one.token in with_some
-            for holder in one.named
-            if (self._ids(holder), one.token) not in self._folded.erc20
+            for _, pair, key in one.named
+            if pair not in self._folded.erc20
         }
         for token, key, block, word in self._tx.rows_of_each(SQL.unclaimed_words, sorted(wanted)):
             self._unclaimed.setdefault((token, key), []).append((block, unpack_uint(word)))
 
     def _decoded(self, rows: BalanceChanges, tokens: Tokens) -> list[_Token]:
-        named: dict[bytes, list[bytes]] = {}
+        ids, keys = self._ids, self._keys
+        named: dict[bytes, list[tuple[bytes, Pair, str]]] = {token: [] for token in tokens}
         for change in rows.erc20_deltas:
-            if change.token in tokens and change.holder != ZERO_ADDRESS:
-                named.setdefault(change.token, []).append(change.holder)
+            address, holder = change.token, change.holder
+            if address in named and holder != ZERO_ADDRESS:
+                pair = ids(holder), ids(address)
+                key = keys.get(pair)
+                if key is None:
+                    key = keys[pair] = key_text(tokens[address].layout.slot_of(holder, 0))
+                named[address].append((holder, pair, key))
         found = []
         for address, one in tokens.items():
             token = self._ids(address)
@@ -112,86 +119,76 @@ class SlotFolding:
             except WireError:  # what an upstream sent cannot be read: a change is missed
                 self._folded.untrusted.setdefault(token, rows.block.number)
                 changed = {}
-            found.append(_Token(address, token, one.layout, changed, named.get(address, [])))
+            found.append(_Token(address, token, one.layout, changed, named[address]))
         return found
-
-    def _key(self, one: _Token, holder: bytes) -> str:
-        pair = self._ids(holder), one.token
-        key = self._keys.get(pair)
-        if key is None:
-            key = self._keys[pair] = key_text(one.layout.slot_of(holder, 0))
-        return key
 
     # -- block by block ----------------------------------------------------------------------------------------
 
     def add(self, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
         """Fold the next block."""
         for one in self._blocks.get(number, ()):
-            changed = one.changed
-            for holder in one.named:
-                key = self._key(one, holder)
-                self._named(one, number, holder, key, changed.pop(key, None), baselines)
-            if changed:
-                self._unnamed(one, number)
+            try:
+                self._add(one, number, baselines)
+            except ValueError:  # what an upstream sent is not hex: a change is missed
+                self._folded.untrusted.setdefault(one.token, number)
 
-    def _named(
-        self,
-        one: _Token,
-        number: int,
-        holder: bytes,
-        key: str,
-        words: Words | None,
-        baselines: Mapping[tuple[bytes, bytes, int], int],
-    ) -> None:
-        folded, pair = self._folded, (self._ids(holder), one.token)
-        balance = folded.erc20.get(pair)
-        if balance is None:
-            before = None if words is None else one.layout.value_of(word_of(words[0]))
-            balance = self._first(one, pair, number, holder, key, before, baselines.get((one.address, holder, -1), 0))
-        self._put(one, pair, number, balance, words)
+    def _add(self, one: _Token, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
+        erc20, changed, layout = self._folded.erc20, one.changed, one.layout
+        balances = self._folded.rows["erc20_balance"]
+        for holder, pair, key in one.named:
+            words, balance = changed.pop(key, None), erc20.get(pair)
+            if words is None:
+                if balance is None:
+                    read = baselines.get((one.address, holder, -1), 0)
+                    erc20[pair] = self._first(one, pair, number, key, read)
+                continue
+            before, after = int(words[0], 16), int(words[1], 16)
+            if layout.bits < _WHOLE:
+                before, after = layout.value_of(before), layout.value_of(after)
+            if balance is None:
+                balance = self._first(one, pair, number, key, before)
+            if before != balance:  # a change was missed
+                self._folded.untrusted.setdefault(one.token, number)
+            if after != balance:
+                balances.append((*pair, number, pack_uint(after)))
+            erc20[pair] = after
+        if changed:
+            self._unnamed(one, number)
 
-    def _first(
-        self, one: _Token, pair: Pair, number: int, holder: bytes, key: str, before: int | None, read: int
-    ) -> int:
+    def _first(self, one: _Token, pair: Pair, number: int, key: str, before: int) -> int:
         """Add a holder who is named for the first time, with the words of its slot that were nobody's. Return the
         balance before the block."""
         rows, raw = self._folded.rows, key_of(key)
-        claimed = self._unclaimed.pop((one.token, raw[:_KEY_UNCLAIMED]), ())
-        baseline = (read if before is None else before) if not claimed else 0
-        rows["erc20_holding"].append((pair[0], one.address, one.token, pack_uint(baseline)))
+        claimed = self._unclaimed.pop((one.token, raw[:_KEY_UNCLAIMED]), ()) if self._unclaimed else ()
+        balance = 0 if claimed else before
+        rows["erc20_holding"].append((pair[0], one.address, one.token, pack_uint(balance)))
         rows["erc20_holder"].append((one.token, number, pair[0]))
         rows["slot"].append((one.token, raw[:KEY_STORED], pair[0], b""))
         self._holders[one.token, key] = pair[0]
-        balance = baseline
         for block, word in claimed:
             balance = one.layout.value_of(word)
             rows["erc20_balance"].append((*pair, block, pack_uint(balance)))
         return balance
-
-    def _put(self, one: _Token, pair: Pair, number: int, balance: int, words: Words | None) -> None:
-        """Note the balance after the block. Where the slot held another one before, a change was missed."""
-        folded = self._folded
-        if words is not None:
-            before, after = one.layout.value_of(word_of(words[0])), one.layout.value_of(word_of(words[1]))
-            if before != balance:
-                folded.untrusted.setdefault(one.token, number)
-            if after != balance:
-                folded.rows["erc20_balance"].append((*pair, number, pack_uint(after)))
-                balance = after
-        folded.erc20[pair] = balance
 
     def _unnamed(self, one: _Token, number: int) -> None:
         """Fold the slots that belong to nobody whom the block names."""
         folded = self._folded
         nobody = key_text(one.layout.slot_of(ZERO_ADDRESS, 0))
         for key, words in one.changed.items():
+            if _is_plain_variable(key):
+                continue
             holder = self._holders.get((one.token, key))
             if holder is not None:
                 pair = holder, one.token
-                self._put(one, pair, number, folded.erc20[pair], words)
-                folded.rows["slot_change"].append((number, one.token, holder, b""))
+                balance, before, after = folded.erc20[pair], *(one.layout.value_of(int(word, 16)) for word in words)
+                if before != balance:
+                    folded.untrusted.setdefault(one.token, number)
+                if after != balance:
+                    folded.rows["erc20_balance"].append((*pair, number, pack_uint(after)))
+                    folded.rows["slot_change"].append((number, one.token, holder, b""))
+                folded.erc20[pair] = after
             elif key != nobody and self._may_keep(one.token):
-                start, word = key_of(key)[:_KEY_UNCLAIMED], word_of(words[1])
+                start, word = key_of(key)[:_KEY_UNCLAIMED], int(words[1], 16)
                 folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
                 self._unclaimed.setdefault((one.token, start), []).append((number, word))
 
@@ -203,12 +200,17 @@ class SlotFolding:
         return count < UNCLAIMED_MAX
 
 
+def _is_plain_variable(key: str) -> bool:
+    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, or is in a known
+    namespace."""
+    return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS
+
+
 def _changed(storage: TokenStorage) -> dict[str, Words]:
-    """The slots of mappings that a block changed, by key. WireError where they are not hex."""
+    """The slots that a block changed, by key. WireError where their keys are no words."""
     found = slot_changes(storage.texts)
+    if len(key_of("0x" + "".join([key[2:] for key in found]))) != WORD * len(found):
+        raise WireError("storage: a key that is no word")
     if storage.layout.ignores_bit:
         found = {f"{key[:3]}{_EVEN.get(key[3], key[3])}{key[4:]}": words for key, words in found.items()}
-    plain = [key for key in found if key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS]
-    for key in plain:
-        del found[key]
     return found

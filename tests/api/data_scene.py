@@ -214,7 +214,7 @@ class RecordedRaw:
         (found,) = decode_receipts(b"[" + raw + b"]") or ()
         return found
 
-    async def calls(self, tx_hash: bytes, _: At) -> Calls:
+    async def calls(self, tx_hash: bytes, block_hash: bytes) -> Calls:
         wanted = [f"0x{tx_hash.hex()}", {"tracer": "callTracer"}]
         return decode_tx_calls(self._replay.result("debug_traceTransaction", wanted), GETH)
 

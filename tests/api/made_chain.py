@@ -21,8 +21,8 @@ from icefall.evm.model import (
     Erc20Delta,
     Erc20TransferRow,
     Erc721TransferRow,
-    Erc1155Delta,
     Erc1155TransferRow,
+    IdDelta,
     NativeRow,
     NftOwner,
 )
@@ -67,7 +67,7 @@ def minted(rows: BlockRows, to: bytes, count: int) -> BlockRows:
         erc721_transfers=tuple(Erc721TransferRow(0, count + at, nfts, ZERO_ADDRESS, to, at) for at in log),
         nft_owners=tuple(NftOwner(nfts, at, to, ZERO_ADDRESS) for at in log),
         erc1155_transfers=tuple(Erc1155TransferRow(0, 2 * count + at, 0, items, ZERO_ADDRESS, to, at, 5) for at in log),
-        erc1155_deltas=tuple(Erc1155Delta(items, to, at, 5) for at in log),
+        erc1155_deltas=tuple(IdDelta(items, to, at, 5) for at in log),
     )
 
 

@@ -75,8 +75,8 @@ def test_cursors_come_back_as_they_were() -> None:
         assert unpack_cursor(pack_cursor(*numbers)) == numbers
     token, at = b"\x11" * 20, b"\x22" * 32
     for cursor in (
-        BalanceCursor(0, at), BalanceCursor(5, at, is_1155=True), BalanceCursor(7, at, token),
-        BalanceCursor(7, at, token, 2**256 - 1), BalanceCursor(2**39 - 1, at, bytes(20), 256, is_1155=True),
+        BalanceCursor(0, at), BalanceCursor(5, at, part=1), BalanceCursor(7, at, token),
+        BalanceCursor(7, at, token, 2**256 - 1), BalanceCursor(2**39 - 1, at, bytes(20), 256, part=1),
     ):  # fmt: skip
         assert unpack_balance_cursor(cursor.pack()) == cursor
         assert len(cursor.pack()) <= 93

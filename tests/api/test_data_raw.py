@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from tests.evm.indexed import fill
 from tests.evm.recordings import unhex
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import RecordingLog
+from tests.upstream.replay import FOREVER
 from tests.upstream.threaded import in_thread
 
 from icefall.evm.encoding import pack_calls, unpack_calls
@@ -197,6 +199,26 @@ def test_an_upstream_without_tracers_is_a_503(served: Served) -> None:
     missing = "0x" + "12" * 32
     for part in ("logs", "calls", "revertReason"):
         assert served.get(f"/v1/chains/{recorded.id}/transactions/{missing}/{part}").status == 404
+
+
+def test_calls_of_the_transaction_in_another_block_are_a_503(served: Served) -> None:
+    """After a reorganisation that is not followed, the upstream has the transaction elsewhere, with other calls."""
+    recorded, replay = naive("geth-1"), served.replays["geth-1"]
+    if "eth_getLogs" in replay.off:
+        return  # not asked
+    txid = next(tx["here"]["txHash"] for tx in recorded.txs if tx["native"]["txStatus"] == "0")
+
+    def moved(raw: bytes) -> bytes:
+        return re.sub(rb'"blockHash":"0x....', b'"blockHash":"0x7777', raw)
+
+    replay.evm_faults.append(EvmFault("eth_getTransactionReceipt", times=FOREVER, change=moved))
+    try:
+        for part in ("calls", "revertReason"):
+            reply = served.get(f"/v1/chains/{recorded.id}/transactions/{txid}/{part}")
+            assert (reply.status, "was reorganised" in reply.json()["message"]) == (503, True), part
+    finally:
+        replay.evm_faults.clear()
+    assert served.get(f"/v1/chains/{recorded.id}/transactions/{txid}/calls").status == 200
 
 
 def test_a_call_tree_of_any_depth_is_read_and_stored() -> None:

@@ -91,6 +91,7 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             start_block=0,
             final=True,
             development=False,
+            traces=True,
             cumulative_tx_offset=0,
             confirmations=0,
             verify_roots=None,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from icefall.evm.deriving.derive import contract_lookups, derive
-from icefall.evm.model import BlockRows, ContractInfo, TokenKind
+from icefall.evm.model import BlockRows, ContractInfo, ProbedStandard
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.types import FullBlock
 from icefall.wire.ids import id_from_text
@@ -97,15 +97,15 @@ def labelled(chain: str, label: str) -> bytes:
     return unhex(meta(chain)["contracts"][label].lower())
 
 
-def kind_of(chain: str, address: bytes) -> TokenKind:
+def kind_of(chain: str, address: bytes) -> ProbedStandard:
     """As the contract answered: decimals(), else whether it is the NFT whose ownerOf works."""
     token = tokens(chain).get(address)
     if token is None:
-        return TokenKind.NEITHER
+        return ProbedStandard.NEITHER
     decimals = token["answers"].get("decimals")
     if isinstance(decimals, str) and len(decimals) == 66 and int(decimals, 16) <= 255:
-        return TokenKind.ERC20
-    return TokenKind.ERC721 if token["kind"] in ("nft:pre-standard", "erc721") else TokenKind.NEITHER
+        return ProbedStandard.ERC20
+    return ProbedStandard.ERC721 if token["kind"] in ("nft:pre-standard", "erc721") else ProbedStandard.NEITHER
 
 
 class Code:
@@ -128,7 +128,7 @@ def contract_info_for(chain: str, full: FullBlock, code: Code) -> ContractInfo:
     contracts = meta(chain)["contracts"]
     return ContractInfo(
         has_code={address: code.known.get(address, False) for address in lookups.code},
-        kinds={address: kind_of(chain, address) for address in lookups.kinds},
+        probed={address: kind_of(chain, address) for address in lookups.probes},
         messenger=unhex((contracts.get("messengerReal") or contracts["messenger"]).lower()),
         native_asset_id=LOCAL_AVAX if chain.startswith("cchain") else b"",
     )

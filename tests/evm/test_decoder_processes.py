@@ -44,7 +44,7 @@ def chunks() -> list[list[FetchedBlock]]:
     for row in lines("geth-1"):
         block, receipts = bytes(row.block), bytes(row.receipts)
         lookups = contract_lookups(decode_full(block, receipts, None, None))
-        if lookups.code and not lookups.kinds:
+        if lookups.code and not lookups.probes:
             blocks.append(FetchedBlock(row.number, block, receipts, None, None))
     return [blocks[start : start + 2] for start in range(0, 6, 2)]
 

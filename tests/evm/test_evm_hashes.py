@@ -13,11 +13,13 @@ from icefall.wire.evm.hashes import header_hash, is_known_layout, receipt_bytes,
 from icefall.wire.evm.rlp import keccak256, ordered_root
 from icefall.wire.evm.types import (
     DecodedBlock,
+    EvmTx,
     FullBlock,
     IncompleteBlock,
     InvalidData,
     ParentMismatch,
     Receipt,
+    RootMismatch,
     Trace,
     TxDiff,
 )
@@ -225,6 +227,30 @@ def test_unknown_transaction_types_are_not_refused() -> None:
     block = msgspec.structs.replace(full.block, txs=(tx, *full.block.txs[1:]), receipts_root=root, unknown_fields=True)
     problems = verify_block(block, receipts, None, roots=True)
     assert problems[1:] == ["transaction type 126 has no known layout"]
+
+
+def test_an_impersonated_transaction_is_covered_by_the_root_alone() -> None:
+    """Test clients send it without a signature, under a hash of their own."""
+    full = busy(like("anvil"))
+    unsigned = msgspec.structs.replace(full.block.txs[0], r=b"", s=b"")
+
+    def block_with(tx: EvmTx) -> DecodedBlock:
+        txs = (tx, *full.block.txs[1:])
+        root = ordered_root([tx_bytes(one) for one in txs])
+        block = msgspec.structs.replace(full.block, txs=txs, transactions_root=root)
+        return msgspec.structs.replace(block, block_hash=header_hash(block))
+
+    good = block_with(unsigned)
+    receipts = [msgspec.structs.replace(one, block_hash=good.block_hash) for one in full.receipts]
+    (problem,) = verify_block(good, receipts, None, roots=True)
+    assert "without a signature" in problem
+    other_value = msgspec.structs.replace(unsigned, value=unsigned.value + 1)
+    with pytest.raises(RootMismatch, match="do not give its transactionsRoot"):
+        verify_block(msgspec.structs.replace(good, txs=(other_value, *good.txs[1:])), receipts, None, roots=True)
+    signed = block_with(msgspec.structs.replace(unsigned, r=b"\1"))
+    receipts = [msgspec.structs.replace(one, block_hash=signed.block_hash) for one in full.receipts]
+    with pytest.raises(RootMismatch, match="is not the hash of transaction 0"):
+        verify_block(signed, receipts, None, roots=True)
 
 
 def test_a_receipt_type_of_more_than_a_byte_is_refused() -> None:

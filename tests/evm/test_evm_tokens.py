@@ -8,7 +8,7 @@ import pytest
 from tests.evm.recordings import CHAINS, derived, kind_of, labelled, lines, meta, states, tokens, unhex
 
 from icefall.evm.deriving.derive import contract_lookups
-from icefall.evm.model import ZERO_ADDRESS, BlockRows, TokenKind
+from icefall.evm.model import ZERO_ADDRESS, BlockRows, ProbedStandard
 
 # Tokens whose logs disagree with balanceOf: wrapped native coin, a fee without a log, a rebase.
 UNTRUSTED = ("wrapped", "tollSilent", "tide")
@@ -141,10 +141,10 @@ def test_kinds_are_asked_only_where_logs_leave_it_open() -> None:
     for chain in CHAINS:
         asked: dict[bytes, int | None] = {}
         for one in derived(chain):
-            asked.update(contract_lookups(one.full).kinds)
+            asked.update(contract_lookups(one.full).probes)
         labels = {tokens(chain)[address]["label"] for address in asked if address in tokens(chain)}
         assert {"plc", "slc", "cats"} <= labels <= {"plc", "slc", "cats", "scribe"}
-        assert kind_of(chain, labelled(chain, "cats")) is TokenKind.ERC721
+        assert kind_of(chain, labelled(chain, "cats")) is ProbedStandard.ERC721
         assert asked[labelled(chain, "cats")] is not None
         assert asked[labelled(chain, "slc")] is None  # two topics are never an NFT's
 
@@ -179,9 +179,9 @@ def naive(chain: str, receipts: Any) -> tuple[list[Any], list[Any], list[Any], C
                 values = [*(topic[2:] for topic in topics[1:]), *words]
                 row = (*at_log, token, address(values[0]), address(values[1]), int(values[2], 16))
                 kind = kind_of(chain, token)
-                if kind is TokenKind.ERC20:
+                if kind is ProbedStandard.ERC20:
                     erc20.append(row)
-                elif kind is TokenKind.ERC721 and len(topics) == 1:
+                elif kind is ProbedStandard.ERC721 and len(topics) == 1:
                     erc721.append(row)
                 else:
                     skipped["Transfer"] += 1

@@ -7,7 +7,7 @@ import pytest
 from tests.evm.recordings import CHAINS, Code, contract_info_for, derived, full_blocks, like, unhex
 
 from icefall.evm.deriving.derive import contract_lookups, derive
-from icefall.evm.model import ZERO_ADDRESS, CallType, ContractInfo, Erc20Delta, Erc1155Delta
+from icefall.evm.model import ZERO_ADDRESS, CallType, ContractInfo, Erc20Delta, IdDelta
 from icefall.wire.evm.types import FullBlock
 
 
@@ -167,7 +167,7 @@ def test_failed_creation_keeps_its_address_when_the_receipt_does_not_tell() -> N
 def test_nothing_is_folded_for_the_zero_address() -> None:
     """It is only named as a holder: what contracts credit to it is read from state."""
     for chain in CHAINS:
-        deltas: list[Erc20Delta | Erc1155Delta] = []
+        deltas: list[Erc20Delta | IdDelta] = []
         for one in derived(chain):
             deltas += [*one.rows.erc20_deltas, *one.rows.erc1155_deltas]
         assert {delta.delta for delta in deltas if delta.holder == ZERO_ADDRESS} == {0}

@@ -41,25 +41,25 @@ async def _followed(client: Anvil, it: Indexing, store: ChainStore) -> None:
     for number in range(1, BLOCKS + 1):
         await asyncio.to_thread(client.mine, number)
         if number % 30 == 0:  # now it is at the tip, now it has to catch up
-            await _in_step(client, it, running)
-    await _in_step(client, it, running)
+            await in_step(client, it, running)
+    await in_step(client, it, running)
     assert it.follower.status.txs > 150
     assert it.follower.status.transfers > 60
     _compare(client, store, range(0, BLOCKS + 1, 9))
 
     await asyncio.to_thread(client.ask, "anvil_reorg", 5, [])
-    await _in_step(client, it, running)
+    await in_step(client, it, running)
     assert it.follower.status.reorged_blocks == 5
     await asyncio.to_thread(client.ask, "anvil_rollback", 3)
     await asyncio.to_thread(client.ask, "evm_mine")
     await asyncio.to_thread(client.ask, "evm_mine")
-    await _in_step(client, it, running)
+    await in_step(client, it, running)
     _compare(client, store, range(BLOCKS - 8, BLOCKS))
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def _in_step(client: Anvil, it: Indexing, running: "asyncio.Task[None]") -> None:
+async def in_step(client: Anvil, it: Indexing, running: "asyncio.Task[None]") -> None:
     """Until the store's tip is the client's."""
     deadline = asyncio.get_running_loop().time() + LIMIT_S
     while True:

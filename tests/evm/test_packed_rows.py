@@ -18,8 +18,8 @@ from icefall.evm.model import (
     BlockRows,
     Erc20Delta,
     Erc721TransferRow,
-    Erc1155Delta,
     Erc1155TransferRow,
+    IdDelta,
     InternalTx,
     MetadataChange,
     NftOwner,
@@ -55,7 +55,7 @@ def assert_same(rows: Sequence[BlockRows], blocks: Sequence[PackedBlock]) -> Non
         gathered.add(block, [*map(ids.__getitem__, block.addresses), None])
         changes = block.balance_changes()
         assert changes.erc20_deltas == one.erc20_deltas
-        assert changes.erc1155_deltas == one.erc1155_deltas
+        assert changes.id_deltas == (one.erc1155_deltas,)
         assert changes.nft_owners == one.nft_owners
         assert block.native_before == {had.address: had.balance for had in one.native_before}
         assert block.native_after == {has.address: has.balance for has in one.native_after}
@@ -98,7 +98,7 @@ def test_made_up_blocks(seed: int, data: st.DataObject) -> None:
         erc1155_transfers=tuple(items),
         internals=tuple(data.draw(st.lists(calls))),
         erc20_deltas=tuple(data.draw(st.lists(st.builds(Erc20Delta, ADDRESSES, ADDRESSES, st.integers())))),
-        erc1155_deltas=tuple(data.draw(st.lists(st.builds(Erc1155Delta, ADDRESSES, ADDRESSES, UINTS, st.integers())))),
+        erc1155_deltas=tuple(data.draw(st.lists(st.builds(IdDelta, ADDRESSES, ADDRESSES, UINTS, st.integers())))),
         nft_owners=tuple(data.draw(st.lists(st.builds(NftOwner, ADDRESSES, UINTS, ADDRESSES, ADDRESSES)))),
         metadata_changes=tuple(data.draw(st.lists(st.builds(MetadataChange, ADDRESSES, UINTS, UINTS)))),
     )

@@ -22,8 +22,9 @@ from icefall.db.sqlite import SqliteReader
 from icefall.errors import Unavailable
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.reading.balances import BalanceReader
-from icefall.evm.reading.model import Erc1155Held
+from icefall.evm.reading.model import IdHeld
 from icefall.evm.reading.state import RequestState
+from icefall.evm.standards import BY_ID
 
 HOLDINGS = "select a.address, h.token_address from erc20_holding h join address a on a.id = h.holder"
 UNTRUSTED_TOKENS = "select a.address from token t join address a on a.id = t.token where t.untrusted_since is not null"
@@ -222,7 +223,7 @@ def check_erc1155(scene: Scene, lines: Iterator[Any]) -> int:
         for (token, holder, token_id), amount in erc1155_of(line).items():
             balances.setdefault(holder, {})[token, token_id] = amount
         for holder, held in balances.items():
-            rows, more = now(scene.balances.erc1155(holder, line["number"], None, 500))
+            rows, more = now(scene.balances.of_ids(BY_ID[0], holder, line["number"], None, 500))
             expected = sorted((*key, amount) for key, amount in held.items() if amount)
             assert [(row.token, row.token_id, row.balance) for row in rows] == expected, (line["number"], holder.hex())
             assert more is None
@@ -242,14 +243,14 @@ def test_pages_of_erc1155_balances(chain: str) -> None:
     assert tip is not None
     keys = [key for line in states(chain) for key in erc1155_of(line)]
     for holder in {holder for _, holder, _ in keys}:
-        whole, _ = now(scene.balances.erc1155(holder, tip.number, None, 500))
+        whole, _ = now(scene.balances.of_ids(BY_ID[0], holder, tip.number, None, 500))
         for token in (None, *{token for token, _, _ in keys}, b"\x01" * 20):
             expected = [row for row in whole if token in (None, row.token)]
             for size in SIZES:
-                found: list[Erc1155Held] = []
+                found: list[IdHeld] = []
                 after: tuple[bytes, int] | None = None
                 while True:
-                    rows, after = now(scene.balances.erc1155(holder, tip.number, after, size, token))
+                    rows, after = now(scene.balances.of_ids(BY_ID[0], holder, tip.number, after, size, token))
                     found += rows
                     if after is None:
                         break
@@ -351,8 +352,8 @@ def test_an_index_that_begins_inside_a_chain(chain: str, tmp_path: Path) -> None
     assert listed > 100
     for holder in {holder for line in lines for _, holder, _ in erc1155_of(line)}:
         for block in (first, first + 20, replay.head):
-            rows_now, _ = now(scene.balances.erc1155(holder, block, None, 500))
-            truth, _ = now(whole.balances.erc1155(holder, block, None, 500))
+            rows_now, _ = now(scene.balances.of_ids(BY_ID[0], holder, block, None, 500))
+            truth, _ = now(whole.balances.of_ids(BY_ID[0], holder, block, None, 500))
             held = {(row.token, row.token_id, row.balance) for row in truth}
             assert {(row.token, row.token_id, row.balance) for row in rows_now} <= held
     scene.reader.close()

@@ -15,7 +15,6 @@ from tests.steps import Steps
 
 from icefall.db.migrate import load_schema
 from icefall.db.sqlite import SqliteReader
-from icefall.db.statements import load
 from icefall.evm.encoding import position_of
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.balances import BalanceReader, HistoryReader
@@ -30,7 +29,9 @@ from icefall.evm.storing.store import PACKAGE
 
 FILES = sorted(file.name for file in files("icefall.evm.reading").iterdir() if file.name.endswith(".sql"))
 STATEMENTS = [
-    ("icefall.evm.reading", file, name) for file in FILES for name in load("icefall.evm.reading", file).names()
+    ("icefall.evm.reading", file, name)
+    for file in FILES
+    for name in load_statements("icefall.evm.reading", file).names()
 ]
 ROLLBACK = ("icefall.evm.storing", "rollback.sql")
 # What is scanned in a plan and is no table: one row, a list that was given, or the rows found by the steps before.
@@ -61,7 +62,7 @@ def plan(statement: str, empty: sqlite3.Connection) -> list[str]:
 
 @pytest.mark.parametrize(("package", "file", "name"), STATEMENTS, ids=[name for _, _, name in STATEMENTS])
 def test_plans_are_seeks(package: str, file: str, name: str, empty: sqlite3.Connection) -> None:
-    steps = plan(getattr(load(package, file), name), empty)
+    steps = plan(load_statements(package, file).named(name), empty)
     assert steps
     for before, step in pairwise(["", *steps]):
         assert "TEMP B-TREE" not in step or before == "SCAN page", steps

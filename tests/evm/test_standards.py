@@ -9,8 +9,17 @@ import icefall
 from icefall.db.migrate import load_schema
 from icefall.db.statements import parse
 from icefall.evm.contract_calls import balance_of, balance_of_id, holding_call, owner_of, uri_call
-from icefall.evm.model import ERC20, ERC721, ERC1155, BlockRows, TokenKind
-from icefall.evm.standards import BY_ID, BY_NUMBER, STANDARDS, WITH_IDS, Holding, TokenStandard, load_statements
+from icefall.evm.model import ERC20, ERC721, ERC1155, BlockRows, ProbedStandard
+from icefall.evm.standards import (
+    BY_ID,
+    BY_NUMBER,
+    STANDARDS,
+    WITH_IDS,
+    Holding,
+    TokenStandard,
+    load_statements,
+    rows_of_statements,
+)
 from icefall.evm.storing.store import PACKAGE
 from icefall.wire.evm.events import Erc1155Moved
 from icefall.wire.evm.rlp import keccak256
@@ -38,7 +47,7 @@ def database() -> sqlite3.Connection:
 def test_numbers_are_bits_of_their_own() -> None:
     assert [standard.number for standard in STANDARDS] == [1 << place for place in range(len(STANDARDS))]
     assert set(BY_NUMBER) == {ERC20, ERC721, ERC1155}
-    assert {kind.value for kind in TokenKind if kind.value} <= {standard.name for standard in STANDARDS}
+    assert {kind.value for kind in ProbedStandard if kind.value} <= {standard.name for standard in STANDARDS}
 
 
 @each_standard
@@ -117,15 +126,38 @@ def test_a_fourth_standard_gets_its_statements_from_its_row() -> None:
     fourth = TokenStandard(
         8, "ERC-6909", "erc6909", Erc1155Moved, BY_ID[0].columns, Holding.AMOUNT_BY_ID, b"\0" * 4, b"\1" * 4
     )
-    rows = {name: [fourth.fields(name)] for name in ("standard", "with_ids", "by_id")}
+    rows = rows_of_statements((fourth,))
     source = Path(icefall.__file__).parent
     for file in (
         "evm/storing/rollback.sql",
         "evm/storing/holders.sql",
         "evm/auditing/audit.sql",
         "metrics/queries.sql",
+        "evm/reading/balances.sql",
+        "evm/reading/lists/joined.sql",
+        "evm/reading/lists/stored.sql",
     ):
         found = parse(file, (source / file).read_text(), rows)
         own = [name for name in found.names() if "erc6909" in name]
         assert own
         assert all("erc6909" in found.named(name) for name in own)
+
+
+def test_a_list_of_all_standards_names_each_table_once() -> None:
+    text = """
+-- fragment: {kind}_of_tx
+select x from {kind};
+-- fragment: {kind}_page
+({{kind}_of_tx} limit 1);
+-- name: all
+{union {kind}_of_tx}
+order by x;
+-- postgres: all
+{union {kind}_page};
+"""
+    rows = {"kind": [{"kind": "a"}, {"kind": "b"}]}
+    found = parse("test", text, rows).all
+    assert found == "select x from a\nunion all\nselect x from b\norder by x"
+    assert found.postgres == "(select x from a limit 1)\nunion all\n(select x from b limit 1)"
+    with pytest.raises(ValueError, match=r"no fragment \{kind\}_of above its use"):
+        parse("test", text + "-- name: other\n{union {kind}_of};", rows)

@@ -16,8 +16,8 @@ from icefall.evm.model import (
     Erc20Delta,
     Erc20TransferRow,
     Erc721TransferRow,
-    Erc1155Delta,
     Erc1155TransferRow,
+    IdDelta,
     NftOwner,
 )
 from icefall.evm.packed import ResolvedBlock
@@ -33,7 +33,7 @@ def erc20(number: int, sender: bytes, to: bytes, value: int) -> BlockRows:
 
 def erc1155(number: int, sender: bytes, to: bytes, value: int, token_id: int = 7) -> BlockRows:
     deltas = [
-        Erc1155Delta(TOKEN, holder, token_id, delta) for holder, delta in ((sender, -value), (to, value)) if any(holder)
+        IdDelta(TOKEN, holder, token_id, delta) for holder, delta in ((sender, -value), (to, value)) if any(holder)
     ]
     move = Erc1155TransferRow(0, 0, 0, TOKEN, sender, to, token_id, value)
     return msgspec.structs.replace(

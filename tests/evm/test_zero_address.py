@@ -12,19 +12,19 @@ from tests.metrics.synthetic import address, assembled
 from tests.store.opened import open_reader
 
 from icefall.evm.deriving.packing import packed
-from icefall.evm.deriving.tokens import ParsedLog, erc20_deltas, erc1155_deltas, nft_owners
+from icefall.evm.deriving.tokens import ParsedLog, erc20_deltas, id_deltas, nft_owners
 from icefall.evm.model import (
     ZERO_ADDRESS,
     BlockRows,
     Erc20Delta,
     Erc20TransferRow,
     Erc721TransferRow,
-    Erc1155Delta,
     Erc1155TransferRow,
+    IdDelta,
 )
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.balances import BalanceReader, CallBudget
-from icefall.evm.standards import load_statements
+from icefall.evm.standards import BY_ID, load_statements
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.wire.evm.events import NativeWrapped
@@ -45,7 +45,7 @@ def block(number: int, sender: bytes, to: bytes, value: int) -> BlockRows:
         erc20_transfers=coins,
         erc20_deltas=tuple(erc20_deltas(coins, ())),
         erc1155_transfers=items,
-        erc1155_deltas=tuple(erc1155_deltas(items)),
+        erc1155_deltas=tuple(id_deltas(items)),
         erc721_transfers=nfts,
         nft_owners=tuple(nft_owners(nfts)),
     )
@@ -78,11 +78,11 @@ def test_logs_never_change_what_it_holds() -> None:
         assert {one.delta for one in given.erc20_deltas if one.holder == ZERO_ADDRESS} <= {0}
         assert {one.delta for one in given.erc1155_deltas if one.holder == ZERO_ADDRESS} <= {0}
     assert MINTED.erc20_deltas == (Erc20Delta(COIN, ANN, 9),)
-    assert MINTED.erc1155_deltas == (Erc1155Delta(ITEMS, ANN, TOKEN_ID, 9),)
+    assert MINTED.erc1155_deltas == (IdDelta(ITEMS, ANN, TOKEN_ID, 9),)
     assert BURNED.erc20_deltas == (Erc20Delta(COIN, ANN, -4), Erc20Delta(COIN, ZERO_ADDRESS, 0))
     assert BURNED.erc1155_deltas == (
-        Erc1155Delta(ITEMS, ANN, TOKEN_ID, -4),
-        Erc1155Delta(ITEMS, ZERO_ADDRESS, TOKEN_ID, 0),
+        IdDelta(ITEMS, ANN, TOKEN_ID, -4),
+        IdDelta(ITEMS, ZERO_ADDRESS, TOKEN_ID, 0),
     )
     wrapped = [ParsedLog(0, index, COIN, NativeWrapped(holder)) for index, holder in enumerate((ZERO_ADDRESS, ANN))]
     assert list(erc20_deltas((), wrapped)) == [Erc20Delta(COIN, ANN, 0)]
@@ -99,12 +99,12 @@ async def test_what_it_holds_is_read_from_state(tmp_path: Path) -> None:
     balances, budget = BalanceReader(reader, contracts), CallBudget()
     coins, _ = now(balances.erc20(ZERO_ADDRESS, 2, None, 10, budget=budget))
     only, _ = now(balances.erc20(ZERO_ADDRESS, 2, None, 10, [COIN], budget=budget))
-    items, _ = now(balances.erc1155(ZERO_ADDRESS, 2, None, 10, budget=budget))
+    items, _ = now(balances.of_ids(BY_ID[0], ZERO_ADDRESS, 2, None, 10, budget=budget))
     assert [(one.token, one.balance) for one in (*coins, *only)] == [(COIN, CREDITED)] * 2
     assert [(one.token, one.token_id, one.balance) for one in items] == [(ITEMS, TOKEN_ID, CREDITED)]
     assert contracts.asked == [COIN, COIN, ITEMS]
     assert budget.spent == 3
-    ((ann, _), (many, _)) = now(balances.erc20(ANN, 2, None, 10)), now(balances.erc1155(ANN, 2, None, 10))
+    ((ann, _), (many, _)) = now(balances.erc20(ANN, 2, None, 10)), now(balances.of_ids(BY_ID[0], ANN, 2, None, 10))
     assert ([one.balance for one in ann], [one.balance for one in many]) == ([5], [5])
     assert len(contracts.asked) == 3, "tokens that the audits trust need no call"
     reader.close()

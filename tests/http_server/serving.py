@@ -3,7 +3,7 @@
 import asyncio
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from typing import Any
 
 import msgspec
@@ -98,7 +98,7 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    urgently: Callable[[], AbstractContextManager[None]] = nullcontext, **limits: float
+    urgently: Callable[[], AbstractContextManager[None]] | None = None, **limits: float
 ) -> AsyncIterator[Running]:
     app = PathApp()
     failures: list[str] = []

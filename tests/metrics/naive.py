@@ -1,7 +1,7 @@
 """Every metric computed again from recorded blocks: sets and loops, no rollup, no shared arithmetic."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -64,7 +64,7 @@ def seen(chain: Sequence[Recorded]) -> list[Seen]:
             active.add(move.to)
         prices = [number(receipt["effectiveGasPrice"]) for receipt in receipts]
         spent = sum(number(receipt["gasUsed"]) * price for receipt, price in zip(receipts, prices, strict=True))
-        gap = max(time - found[-1].time, 1) if found else None
+        gap = time - found[-1].time if found else None
         found.append(
             Seen(
                 time,
@@ -88,7 +88,7 @@ def seen_rows(chain: Sequence[BlockRows]) -> list[Seen]:
             continue
         senders = {one.sender for one in (*rows.txs, *moves(rows))}
         active = {one.to for one in (*rows.txs, *moves(rows))} | senders
-        gap = max(rows.block.time - found[-1].time, 1) if found else None
+        gap = rows.block.time - found[-1].time if found else None
         prices = [tx.gas_price for tx in rows.txs]
         made = [one.creator for one in rows.deployments]
         found.append(
@@ -121,6 +121,15 @@ def union(sets: Iterator[set[bytes]]) -> int:
     return len(set().union(*sets))
 
 
+def highest(inside: Sequence[Seen], amount: Callable[[Seen], int]) -> Number:
+    """The most in any second, over the time since the second with blocks before it."""
+    found: dict[int, int] = {}
+    for block in inside:
+        found[block.time] = found.get(block.time, 0) + amount(block)
+    gaps = {block.time: block.gap for block in reversed(inside)}  # that of the first in a second
+    return max((total / gap for time, total in found.items() if (gap := gaps[time])), default=0)
+
+
 def value(metric: str, inside: Sequence[Seen], earlier: Sequence[Seen]) -> Number:
     """Of the blocks `inside` a period or window, after those `earlier`."""
     prices = [price for block in inside for price in block.prices]
@@ -133,9 +142,9 @@ def value(metric: str, inside: Sequence[Seen], earlier: Sequence[Seen]) -> Numbe
         case "avg_gps":
             return gas / seconds if seconds else 0
         case "max_tps":
-            return max((len(block.prices) / block.gap for block in inside if block.gap), default=0)
+            return max(highest(inside, lambda block: len(block.prices)), value("avg_tps", inside, earlier))
         case "max_gps":
-            return max((block.gas_used / block.gap for block in inside if block.gap), default=0)
+            return max(highest(inside, lambda block: block.gas_used), value("avg_gps", inside, earlier))
         case "tx_count":
             return len(prices)
         case "gas_used":

@@ -23,11 +23,13 @@ from icefall.metrics.rollup import (
     Sums,
     count_distinct,
     first_from,
+    highest_rate,
     mean_price,
     merge_periods,
     merge_sums,
     period_of,
     rate,
+    seconds_of,
     start_of,
     sums_of,
     with_times,
@@ -82,22 +84,30 @@ def chains(draw: st.DrawFn) -> list[BlockStats]:
 def test_sums_are_independent_of_where_a_chain_is_cut(blocks: list[BlockStats], cut: int) -> None:
     whole = with_times(blocks, None)
     early = with_times(blocks[:cut], None)
-    late = with_times(blocks[cut:], early[-1].at if early else None)
+    begun = seconds_of(early)[-1] if early else None
+    late = with_times(blocks[cut:], begun and begun.at, begun and begun.gap)
     assert early + late == whole
     if early and late:
-        assert merge_sums(sums_of(early), sums_of(late)) == sums_of(whole)
+        assert merge_sums(sums_of(early), sums_of(late, begun)) == sums_of(whole)
 
 
 @given(chains())
-def test_block_times_never_decrease_and_a_gap_is_at_least_a_second(blocks: list[BlockStats]) -> None:
+def test_block_times_never_decrease_and_blocks_of_one_second_share_a_gap(blocks: list[BlockStats]) -> None:
     timed = with_times(blocks, None)
     assert all(one.stats.number > 0 for one in timed)
     assert timed[0].gap is None
     for one, other in pairwise(timed):
         assert one.at <= other.at
-        assert other.gap == max(other.at - one.at, 1)
+        assert other.gap == (other.at - one.at or one.gap)
     sums = sums_of(timed)
-    assert sums.tps_max == max((one.stats.tx_count / one.gap for one in timed[1:] if one.gap), default=0)
+    counts: dict[int, int] = {}
+    for one in timed:
+        counts[one.at] = counts.get(one.at, 0) + one.stats.tx_count
+    expected = [counts[late] / (late - early) for early, late in pairwise(counts)]
+    assert sums.tps_max == max(expected, default=0)
+    average = rate(sums.tx_count, sums, None)
+    assert highest_rate(sums.tps_max, sums.tx_count, sums, None) >= average
+    assert average * (timed[-1].at - timed[0].at) == pytest.approx(sums.tx_count if len(counts) > 1 else 0)
     assert sums.gas_used == sum(one.gas_used for one in blocks if one.number)
     assert sums.price_max == max(one.price_max for one in blocks if one.number)
 

@@ -38,15 +38,15 @@ class Scene:
         await self.health.register(check)
         return check
 
-    async def answers(self, kind: str = HEALTH) -> dict[str, dict[str, Any]]:
-        return {r.name: msgspec.json.decode(r.answer) for r in await NodeReader(self.store).health_results(kind)}
+    async def answers(self, report: str = HEALTH) -> dict[str, dict[str, Any]]:
+        return {r.name: msgspec.json.decode(r.answer) for r in await NodeReader(self.store).health_results(report)}
 
-    async def passed(self, kind: str = HEALTH) -> dict[str, bool]:
-        return {result.name: result.passed for result in await NodeReader(self.store).health_results(kind)}
+    async def passed(self, report: str = HEALTH) -> dict[str, bool]:
+        return {result.name: result.passed for result in await NodeReader(self.store).health_results(report)}
 
     async def once(self, check: Check) -> dict[str, Any]:
         await self.health.run_once([check])
-        return (await self.answers(check.kind))[check.name]
+        return (await self.answers(check.report))[check.name]
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:

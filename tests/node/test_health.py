@@ -157,7 +157,7 @@ def test_readiness_once_passed_stays_passed(play: Play) -> None:
     switch = Switch("starting")
 
     async def scenario(scene: Scene) -> None:
-        latched = await scene.add("bootstrapped", switch.run, kind=READINESS, latches=True)
+        latched = await scene.add("bootstrapped", switch.run, report=READINESS, latches=True)
         plain = await scene.add("bootstrapped", switch.run)  # the same name among the health checks is another
         assert (await scene.once(latched))["error"] == "starting"
         switch.error = ""

@@ -8,8 +8,9 @@ from tests.ports import hold_port, port_of
 from tests.postgres.server import new_prefix, server_url
 
 from icefall.compose.stores import stores_of
+from icefall.compose.worker import urgently
 from icefall.config.load import load
-from icefall.db.engine import StoreError
+from icefall.db.engine import StoreError, urgent_queries
 from icefall.db.postgres_session import shown_url
 from icefall.errors import StartRefused
 
@@ -45,3 +46,23 @@ def test_a_standby_is_named_as_the_reason(tmp_path: Path) -> None:
     config = load("index", [f"--store={url}", f"--data-dir={tmp_path}"], {}, tmp_path).config
     with closing(stores_of(config)) as stores, pytest.raises(StoreError, match="only reads, as a standby does"):
         stores.chain_store("7")
+
+
+CHAIN = '[[chain]]\nid = "7"\nrpc = "http://127.0.0.1:1"\n'
+
+
+@pytest.mark.parametrize(
+    ("store", "chain", "expected"),
+    [
+        ("", CHAIN, None),
+        ("postgresql://u@h/db", CHAIN, urgent_queries),
+        ("", f'{CHAIN}store = "postgresql://u@h/db"\n', urgent_queries),
+    ],
+)
+def test_urgent_requests_are_marked_where_a_store_is_on_a_server(
+    tmp_path: Path, store: str, chain: str, expected: type[urgent_queries] | None
+) -> None:
+    """Only servers give marked queries a session of their own; elsewhere the mark would cost every health check."""
+    (tmp_path / "icefall.toml").write_text(chain)
+    config = load("index", [f"--store={store}", f"--data-dir={tmp_path}"], {}, tmp_path).config
+    assert urgently(config) is expected

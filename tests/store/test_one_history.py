@@ -1,17 +1,18 @@
 """Every answer is that of one history, whatever is rolled back and committed between two of its statements.
 
 The two histories of a made-up chain give the IDs of addresses, and the positions of transactions, to different ones.
-Before each statement of each endpoint, the store is switched from one history to the other.
+Before each statement of each endpoint, of each series and of the live stream, the store is switched from one history
+to the other. The clock stands still.
 """
 
 import asyncio
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import aclosing, closing
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import pytest
@@ -23,11 +24,16 @@ from tests.postgres.server import new_prefix, server_url
 from tests.store.statement_table import ENGINES
 
 from icefall.access.page_tokens import NumberTokens, PageTokens
+from icefall.access.store import AccessReader
+from icefall.api.data.handlers import chains, stream, transactions
 from icefall.api.dialect import INTERFACE, Dialect
+from icefall.api.http import service
 from icefall.api.http.assemble import binding, reads_chains, routes_of
 from icefall.api.http.paging import NumberPaging, Paging
 from icefall.api.http.routes import is_parameter
 from icefall.api.http.row import DATA, METRICS, Rest
+from icefall.api.http.service import CounterSource
+from icefall.api.http.structs import NoParams
 from icefall.api.metrics.handlers import MetricsClock
 from icefall.api.table import rows_of
 from icefall.compose.stores import Stores
@@ -42,13 +48,18 @@ from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.model import PageRange
 from icefall.evm.reading.one_history import TRIES_MAX, HistoryChanged, in_one_history
+from icefall.evm.status import COUNTED, ChainStatus, encode_status
 from icefall.evm.storing.holders import count_all
 from icefall.evm.storing.store import ChainStore
+from icefall.evm.storing.writing import SQL as WRITES_SQL
+from icefall.metrics.catalogue import METRICS as METRICS_TABLE
 from icefall.metrics.store import RollupWriter
 from icefall.observe.counters import CallCounters
+from icefall.observe.program import ProcessReader
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
 
+T = TypeVar("T")
 NEW = [address(500 + number) for number in range(9)]
 TOKENS = [address(700), address(701)]
 _MOVED = (
@@ -76,23 +87,17 @@ HISTORIES = (
         on_branch(erc20(6, NEW[1], ANN, 1, TOKENS[1]), NEW[0]),
     ],
 )  # fmt: skip
-# What health and progress say depends on the time; prices of a single transaction do not, as its block is old.
-TIMED = {
-    "/v1/chains/{chainId}/indexing",
-    "/v1/health-check",
-    "/v2/health-check",
-    "/ext/metrics",
-    "/v1/chains/{chainId}",
-}
-ROWS = [
-    row
-    for listener in (DATA, METRICS)
-    for row in rows_of(listener)
-    if isinstance(row, Rest) and reads_chains(row) and row.path not in TIMED
-    if not (
-        row.path.startswith("/v1/") and listener == METRICS and not row.path.startswith("/v1/avg_tps/")
-    )  # all alike
-]
+# Every path that is answered from the store of a chain; the same path may be served by two listeners.
+ROWS = list(
+    {
+        row.path: row
+        for listener in (DATA, METRICS)
+        for row in rows_of(listener)
+        if isinstance(row, Rest) and (reads_chains(row) or row.is_stream)
+    }.values()
+)
+STREAM = next(row for row in ROWS if row.is_stream)
+NOW = 1_700_000_020.0  # just behind the blocks: what tells of the present sees them
 VALUES = {
     "chainId": ID, "blockId": "3", "tokenId": "0", "address": f"0x{ANN.hex()}", "query": "name",
     "timestamp": "1700000003",
@@ -100,6 +105,39 @@ VALUES = {
 }  # fmt: skip
 OF_TOKENS = {"tokens/{address}": TOKENS[0], "collections/{address}": address(2000), "contracts/{address}": TOKENS[0]}
 Outcome = tuple[int, bytes]
+
+
+class Case(NamedTuple):
+    """A request: its row, and values of parameters besides those that all requests have."""
+
+    row: Rest
+    own: dict[str, str]
+
+    @property
+    def label(self) -> str:
+        return " ".join([self.row.label, *self.own.values()])
+
+
+def cases_of(row: Rest) -> Iterator[Case]:
+    """The requests of a row: one for each series, where it has several."""
+    if "metrics/{metric}" in row.path:
+        yield from (Case(row, {"metric": metric.camel_name}) for metric in METRICS_TABLE)
+        yield from (Case(row, {"metric": "txCount", "timeInterval": span}) for span in ("hour", "week", "month"))
+    elif "{metric}" in row.path:
+        yield from (Case(row, {"metric": metric.camel_name}) for metric in METRICS_TABLE if metric.has_rolling)
+    else:
+        yield Case(row, {})
+
+
+CASES = [case for row in ROWS if not row.is_stream for case in cases_of(row)]
+
+
+class FixedTime:
+    """The module `time` for handlers."""
+
+    @staticmethod
+    def time() -> float:
+        return NOW
 
 
 class StateOfBlocks:
@@ -121,7 +159,9 @@ class Scene:
 
     def __init__(self, stores: Stores) -> None:
         self._store = stores.chain_store(ID)
-        self._chain_store = ChainStore(self._store, [RollupWriter()])
+        self._chain_store = ChainStore(self._store, [RollupWriter(FixedTime.time)])
+        stores.access_writer().ensure()
+        self._access = stores.access_reader()
         self._outside = ThreadPoolExecutor(1)
         info = ChainInfo(ID, "made", TokenInfo("Coin", "COIN", 18))
         self.chain = EvmChain(info, stores.chain_reader(ID), StateOfBlocks())
@@ -130,15 +170,20 @@ class Scene:
             ChainDirectory: ChainDirectory([self.chain]),
             Paging: Paging(PageTokens(secret)),
             NumberPaging: NumberPaging(NumberTokens(secret)),
-            MetricsClock: MetricsClock(),
+            MetricsClock: MetricsClock(FixedTime.time),
             Dialect: INTERFACE,
+            AccessReader: AccessReader(self._access),
+            CounterSource: CounterSource(
+                stores.data_dir / "counters", [], "0", DATA, ProcessReader(0), data_dir=stores.data_dir / "none"
+            ),
         }
         counters = CallCounters([row.label for row in ROWS], None)
         self._routes = routes_of(list(ROWS), lambda _: True, services, INTERFACE, counters)
         self._history = 1
         self._statements = 0
         self._switch_before = 0
-        self.run = asyncio.Runner().run
+        self._runner = asyncio.Runner()
+        self.run = self._runner.run
         self.in_thread(self._commit(COMMON))
         self.switch()
 
@@ -170,36 +215,57 @@ class Scene:
         if self._statements == self._switch_before:
             self.switch()
 
-    def answer(self, row: Rest, switch_before: int = 0) -> tuple[Outcome, int]:
+    def answer(self, case: Case, switch_before: int = 0) -> tuple[Outcome, int]:
         """The answer, and how many statements it took."""
+        return self.counted(self._answer(case), switch_before)
+
+    def counted(self, work: Coroutine[Any, Any, T], switch_before: int) -> tuple[T, int]:
         self._statements, self._switch_before = 0, switch_before
-        outcome = self.run(self._answer(row))
+        outcome = self.run(work)
         return outcome, self._statements
 
-    async def _answer(self, row: Rest) -> Outcome:
-        plain = self._routes[row.path].plain["GET"]
-        values, query = target(row)
+    async def _answer(self, case: Case) -> Outcome:
+        plain = self._routes[case.row.path].plain[case.row.verb]
+        values, query = target(case)
         try:
             result = await plain.call(plain.bind(values, query))
-            return 200, re.sub(rb'"lastRun":\d+', b"", msgspec.json.encode(result))  # the time of the last commit
         except IcefallError as error:
             return error.status, str(error).encode()
+        if case.row.path == "/ext/metrics":  # the rest is about processes
+            return 200, "".join(re.findall(r"^icefall_chain_.*\n", result, re.MULTILINE)).encode()
+        return 200, msgspec.json.encode(result)
+
+    async def events(self, query: str) -> list[bytes]:
+        """What a stream that begins with this request sends first: the news of one block, and the ID after it."""
+        plain = self._routes[STREAM.path].plain["GET"]
+        sent: list[bytes] = []
+        async with aclosing((await plain.call(plain.bind((), query))).pieces()) as pieces:
+            async for piece in pieces:
+                sent.append(piece)
+                if piece.startswith((b"id:", b":")):  # or there was nothing new, and the stream is kept open
+                    break
+        return sent
 
     def close(self) -> None:
         self.chain.reader.close()
+        self._access.close()
         self._store.close()
         self._outside.shutdown()
+        self._runner.close()
 
 
-def target(row: Rest) -> tuple[tuple[str, ...], str]:
+def target(case: Case) -> tuple[tuple[str, ...], str]:
     """The values in the path and the query of a request."""
-    own = dict(VALUES)
+    row, own = case.row, VALUES | case.own
+    if row.params is NoParams:
+        return (), ""
     for part, contract in OF_TOKENS.items():
         own |= {"address": f"0x{contract.hex()}"} if part in row.path else {}
     binder = binding(row).__self__  # type: ignore[attr-defined]
     known = {param.name: own.get(param.name, row.examples.get(param.name, param.type.example)) for param in binder.all}
     names = [part.strip("{}").partition("}")[0] for part in row.path.split("/") if is_parameter(part.partition(":")[0])]
-    asked = [param.name for param in binder.all if not param.in_path and (param.required or param.name == "pageSize")]
+    wanted = {"pageSize", *case.own}
+    asked = [param.name for param in binder.all if not param.in_path and (param.required or param.name in wanted)]
     return tuple(known[name] for name in names), "&".join(f"{name}={known[name]}" for name in asked)
 
 
@@ -215,6 +281,9 @@ def _enrich(tx: Transaction, last: int) -> None:
             price,
         )
     tx.run(AUDIT_SQL.put_checkpoint, {"block": last, "credit": 0})
+    counts = dict.fromkeys(COUNTED, last)
+    status = ChainStatus(NOW, True, NOW, progress_at=NOW - last, head=last, audited_to=last, counts=counts)
+    tx.run(WRITES_SQL.put_meta, {"name": "status", "value": encode_status(status)})
 
 
 @pytest.fixture(scope="module", params=ENGINES)
@@ -229,6 +298,10 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     ):
         for owner, name in ((SqliteReader, "read"), (AsyncSessions, "query"), (VersionSession, "send")):
             patch.setattr(owner, name, noted(getattr(owner, name), made.statement))
+        for module in (chains, service, transactions):
+            patch.setattr(module, "time", FixedTime)
+        patch.setattr(stream, "POLL_S", 0)
+        patch.setattr(stream, "KEEP_ALIVE_S", 0)
         yield made
 
 
@@ -240,30 +313,63 @@ def noted(method: Callable[..., Any], note: Callable[[], None]) -> Callable[...,
     return run
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.label)
-def test_answers_are_of_one_history(scene: Scene, row: Rest) -> None:
-    answers = []
+Answers = dict[str, tuple[set[Outcome], int]]  # by the label of a request: those of both histories, and statements
+
+
+@pytest.fixture(scope="module")
+def answers(scene: Scene) -> Answers:
+    """The answers of each history, and the most statements that one takes."""
+    found: Answers = {case.label: (set(), 0) for case in CASES}
     for _ in HISTORIES:
-        scene.answer(row)  # opens the store, and learns of the switch
-        answers.append(scene.answer(row))
-        assert scene.answer(row)[0] == answers[-1][0]
+        for case in CASES:
+            first, _ = scene.answer(case)  # opens the store, or learns of the switch
+            outcome, count = scene.answer(case)
+            assert first == outcome
+            outcomes, most = found[case.label]
+            found[case.label] = outcomes | {outcome}, max(count, most)
         scene.switch()
-    outcomes = [outcome for outcome, _ in answers]
+    return found
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.label)
+def test_answers_are_of_one_history(scene: Scene, answers: Answers, case: Case) -> None:
+    outcomes, statements = answers[case.label]
     assert {status for status, _ in outcomes} <= {200, 404, 503}  # 503: raw logs, which only an upstream has
     assert not any(b"rolled back" in body for _, body in outcomes)
-    for before in range(2, max(count for _, count in answers) + 2):
-        found, _ = scene.answer(row, switch_before=before)
+    for before in range(2, statements + 2):
+        found, _ = scene.answer(case, switch_before=before)
         assert found in outcomes
 
 
-def test_most_answers_differ_between_the_histories(scene: Scene) -> None:
+def test_most_answers_differ_between_the_histories(answers: Answers) -> None:
     """Else the test above would show nothing."""
-    differ = 0
-    for row in ROWS:
-        first, _ = scene.answer(row)
+    assert sum(len(outcomes) == len(HISTORIES) for outcomes, _ in answers.values()) >= 0.6 * len(CASES)
+
+
+@pytest.mark.parametrize(
+    "address", ["", f"&address=0x{ANN.hex()}&types=blocks,transactions,transfers"], ids=["all", "of an address"]
+)
+def test_the_news_of_a_stream_are_of_one_history(scene: Scene, address: str) -> None:
+    """It begins at the newest block, behind a block that both histories have, or behind one that only one has."""
+    ids = []
+    for _ in HISTORIES:
         scene.switch()
-        differ += scene.answer(row)[0] != first
-    assert differ >= 0.6 * len(ROWS)
+        (found,) = re.findall(rb"^id: ?(.*)", scene.run(scene.events(f"chainId={ID}"))[-1])
+        ids.append(found.decode())
+    common = f"{ID}:1:{COMMON[1].block.block_hash.hex()[:8]}"
+    for begin in ("", common, *ids):
+        query = f"chainId={ID}{address}&lastEventId={begin}"
+        outcomes, statements = [], 0
+        for _ in HISTORIES:
+            scene.run(scene.events(query))
+            sent, count = scene.counted(scene.events(query), 0)
+            outcomes.append(sent)
+            statements = max(count, statements)
+            scene.switch()
+        assert outcomes[0] != outcomes[1]
+        for before in range(2, statements + 2):
+            sent, _ = scene.counted(scene.events(query), before)
+            assert sent in outcomes
 
 
 def test_a_token_is_not_shown_with_the_name_of_another(scene: Scene) -> None:

@@ -89,3 +89,18 @@ def test_every_package_is_named() -> None:
 def test_the_page_names_the_composition_roots_and_the_stores() -> None:
     for name in ("compose/engine.py", "compose/indexer.py", "compose/worker.py", "compose/stores.py"):
         assert f"`{name}`" in PAGE
+
+
+def test_a_fourth_token_standard_touches_the_files_that_its_decision_lists() -> None:
+    """What differs by the standard is in its row; the files that name the youngest one are those that a further one
+    touches. The signatures of functions are data."""
+    page = (ROOT / "docs" / "decisions" / "0030-token-standards.md").read_text()
+    listed = re.findall(r"^\| `([\w/.]+)` \|", page, re.MULTILINE)
+    naming = [
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*")
+        if path.suffix in {".py", ".sql", ".js", ".html", ".css"} and "migrations" not in path.parts
+        if re.search(r"erc[-_]?1155|is_1155", path.read_text(), re.IGNORECASE)
+    ]
+    assert sorted(naming) == sorted(listed)
+    assert len(listed) <= 15

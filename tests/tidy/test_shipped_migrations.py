@@ -25,9 +25,11 @@ SHIPPED = {
     "node/schema.postgres.sql": "adca93f119a2e2e6",
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
-MIGRATIONS: dict[str, str] = {  # "evm/0102_what.sqlite.sql": its hash
+MIGRATIONS = {
     "evm/0102_storage_layouts.postgres.sql": "a0ef05b33b0e2525",
     "evm/0102_storage_layouts.sqlite.sql": "13d7cfcc2b1e814a",
+    "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
+    "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

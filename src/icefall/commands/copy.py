@@ -73,7 +73,7 @@ def run_migrate(config: Config, stores: Stores, write_line: WriteLine) -> int:
     try:
         stores.access_writer().ensure()
         names = {StoreName("node"), *(StoreName("chain", chain.id) for chain in config.chain)}
-        for name in sorted(names | {name for name in stores.names() if name.kind != "access"}):
+        for name in sorted(names | {name for name in stores.names() if name.role != "access"}):
             stores.open(name).close()
             write_line(f"{name.shown}: migrated")
     except StoreError as error:

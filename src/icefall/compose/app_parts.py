@@ -185,7 +185,7 @@ _SERVED = ("/ext/health", "/v1/health-check")
 class _StartingNode:
     """Takes the place of NodeReader, whose store may not exist yet."""
 
-    async def health_results(self, _kind: str) -> list[StoredResult]:
+    async def health_results(self, _report: str) -> list[StoredResult]:
         now_ns = time.time_ns()
         result = CheckResult(None, _STARTING, rfc3339_nano(now_ns), 0)
         return [StoredResult("engine", [], False, msgspec.Raw(msgspec.json.encode(result)), now_ns)]

@@ -105,7 +105,8 @@ class IndexedChain:
         return self._upstream.source_name()
 
     async def follow(self) -> None:
-        binding = Binding(self._chain.id, id_or_empty(self._chain.blockchain_id), self.follower.first_block)
+        blockchain_id = id_or_empty(self._chain.blockchain_id)
+        binding = Binding(self._chain.id, blockchain_id, self.follower.first_block, self._chain.traces)
         blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log, self._report)
         self._contracts.native_asset_id = avax_asset_of(blockchain_id)
         if has_unwanted_marks(self._chain_store.read, self._kept):
@@ -248,7 +249,13 @@ def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:
     required = RequiredTraces(calls == "1", diffs == "1") if calls and diffs else None
     genesis = None if chain.development else partial(store.block_hash, 0)
     return EvmUpstream(
-        chain.rpc, int(chain.id), log, required=required, genesis=genesis, busy_block=store.newest_busy_block
+        chain.rpc,
+        int(chain.id),
+        log,
+        required=required,
+        traces=chain.traces,
+        genesis=genesis,
+        busy_block=store.newest_busy_block,
     )
 
 

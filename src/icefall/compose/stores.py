@@ -43,25 +43,25 @@ DRIVER = "psycopg[binary]>=3.2,<4"  # as the extra `postgres` of the package
 class StoreName(NamedTuple):
     """One store of an installation: the node's, that of keys and secrets, or an EVM chain's."""
 
-    kind: str
+    role: str  # node, access or chain
     chain_id: str = ""
 
     @property
     def package(self) -> str:
-        return {"node": node.PACKAGE, "access": access.PACKAGE, "chain": evm.PACKAGE}[self.kind]
+        return {"node": node.PACKAGE, "access": access.PACKAGE, "chain": evm.PACKAGE}[self.role]
 
     @property
     def schema(self) -> str:
-        return f"{self.kind}_{self.chain_id}" if self.chain_id else self.kind
+        return f"{self.role}_{self.chain_id}" if self.chain_id else self.role
 
     @property
     def shown(self) -> str:
-        return f"chain {self.chain_id}" if self.chain_id else self.kind
+        return f"chain {self.chain_id}" if self.chain_id else self.role
 
     def path(self, data_dir: Path) -> Path:
-        if self.kind == "chain":
+        if self.role == "chain":
             return evm.store_path(data_dir, self.chain_id)
-        return node.store_path(data_dir) if self.kind == "node" else access.store_path(data_dir)
+        return node.store_path(data_dir) if self.role == "node" else access.store_path(data_dir)
 
 
 class Stores:
@@ -86,6 +86,10 @@ class Stores:
         self._page_cache_mb = page_cache_mb
         self._pools: dict[str, ServerPool] = {}
 
+    @property
+    def has_server(self) -> bool:
+        return bool(self.url or self._chain_urls)
+
     def close(self) -> None:
         for pool in self._pools.values():
             pool.close()
@@ -98,7 +102,7 @@ class Stores:
 
             found = [schema.removeprefix(self._schema("")) for schema in schemas_of(pool, self._schema(""))]
             chains = [StoreName("chain", name[6:]) for name in found if re.fullmatch(r"chain_\d+", name)]
-            return [*(StoreName(kind) for kind in ("access", "node") if kind in found), *chains]
+            return [*(StoreName(role) for role in ("access", "node") if role in found), *chains]
         paths = sorted((self.data_dir / "chains").glob("*.sqlite"))
         every = [StoreName("access"), StoreName("node"), *(StoreName("chain", path.stem) for path in paths)]
         return [name for name in every if name.path(self.data_dir).exists()]
@@ -115,7 +119,7 @@ class Stores:
 
     def open(self, name: StoreName) -> Store:
         """Open the store as its only writer."""
-        match name.kind:
+        match name.role:
             case "node":
                 return self.node_store()
             case "chain":

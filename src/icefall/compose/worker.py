@@ -18,6 +18,7 @@ from icefall.api.http.app import BODY_MAX, App
 from icefall.api.http.row import DATA, NODE
 from icefall.compose.app_parts import starting_app
 from icefall.compose.child import ENGINE_READY, ChildArguments, watch_stop
+from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.db.engine import StoreError, urgent_queries
 from icefall.errors import StartRefused
@@ -57,10 +58,15 @@ async def _serve(app: App, arguments: ChildArguments) -> int:
                 end(1)
 
     watch_stop(end, received=received)
-    server = Listener(app, _limits(config), URGENT, partial(_report, app.log), urgent_queries)
+    server = Listener(app, _limits(config), URGENT, partial(_report, app.log), urgently(config))
     await server.serve(arguments.own_socket, stop, config.http_shutdown_timeout / 1e9)
     await app.close()
     return codes[-1]
+
+
+def urgently(config: Config) -> type[urgent_queries] | None:
+    """The mark by which queries of urgent requests get a session of their own, which only servers have."""
+    return urgent_queries if stores_of(config).has_server else None
 
 
 def _report(log: Log, request: str, bug: Exception) -> None:

@@ -142,6 +142,8 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         defaults=dict.fromkeys(C_CHAINS, "true"))]
     development: Annotated[types.Flag, Setting(
         "false", "Follow a lower head or a new genesis at once, as anvil and geth --dev have them.")]
+    traces: Annotated[types.Flag, Setting(
+        "true", "Index call traces and state diffs; false where the nodes have pruned the state that they need.")]
     verify_roots: Annotated[types.OptionalFlag, Setting("", "As --verify-roots, for this chain; empty for the same.")]
     store_logs: Annotated[types.Flag, Setting(
         "false", "Store all event logs; else those that are no transfers are read from a node when asked for.")]

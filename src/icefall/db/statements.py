@@ -9,7 +9,9 @@ Statements that differ only in the table they are about are written once: `-- na
 each row that the caller gives for `standard`, with the fields of the row in the place of every `{field}`.
 
 What several statements of a file repeat, as the columns that one decoder reads, is written once: a text headed
-`-- fragment: its_name` takes the place of `{its_name}` in the statements and fragments below it.
+`-- fragment: its_name` takes the place of `{its_name}` in the statements and fragments below it. A fragment may be
+about a table too, as `-- fragment: {standard}_of_tx`; then `{union {standard}_of_tx}` stands for those of all rows,
+with `union all` between them.
 """
 
 import re
@@ -26,6 +28,7 @@ _TOKEN = re.compile(
     r"|:(?P<name>[a-z_]\w*)|(?P<next>\?)|(?P<percent>%)"
 )
 _PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_TEMPLATE_USE = re.compile(r"\{(union )?((?:[a-z0-9_]*)\{[a-z][a-z0-9_]*\}[a-z0-9_]*)\}")
 # An insert of one row that ends after its values: table, columns, values. Engines have faster ways for many of them.
 PLAIN_INSERT = re.compile(r"\s*insert\s+into (\w+) \(([^)]*)\)\s*values\s*\(([^)]*)\)\s*", re.IGNORECASE)
 
@@ -67,7 +70,7 @@ def parse(origin: str, text: str, repeated: Repeated | None = None) -> Statement
     fragments: dict[str, str] = {}
     names: dict[str, list[str]] = {}
     for head, written, body in zip(pieces[::3], pieces[1::3], pieces[2::3], strict=True):
-        text_of_head = _with_fragments(origin, _sql(body), fragments, is_template="{" in written)
+        text_of_head = _with_fragments(origin, _sql(body), fragments, repeated or {}, is_template="{" in written)
         if head == "fragment":
             if written in fragments:
                 raise ValueError(f"{origin} has the fragment {written} twice")
@@ -109,7 +112,7 @@ def _sql(body: str) -> str:
     return "\n".join(lines).rstrip(";")
 
 
-def _with_fragments(origin: str, sql: str, fragments: dict[str, str], *, is_template: bool) -> str:
+def _with_fragments(origin: str, sql: str, fragments: dict[str, str], repeated: Repeated, *, is_template: bool) -> str:
     """The text with its fragments. Other braces of a template are those of the rows it is read for."""
 
     def text_of(found: re.Match[str]) -> str:
@@ -117,7 +120,13 @@ def _with_fragments(origin: str, sql: str, fragments: dict[str, str], *, is_temp
             raise ValueError(f"{origin} has no fragment {found[1]} above its use")
         return fragments.get(found[1], found[0])
 
-    return _PLACEHOLDER.sub(text_of, sql) if fragments else sql
+    def template_of(found: re.Match[str]) -> str:
+        if found[2] not in fragments:
+            raise ValueError(f"{origin} has no fragment {found[2]} above its use")
+        text = fragments[found[2]]
+        return "\nunion all\n".join(one for _, one in _filled(origin, found[2], text, repeated)) if found[1] else text
+
+    return _PLACEHOLDER.sub(text_of, _TEMPLATE_USE.sub(template_of, sql)) if fragments else sql
 
 
 def for_postgres(statement: str) -> str:

@@ -31,6 +31,12 @@ class StateSource(Protocol):
     async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]: ...
 
 
+class NewestStateSource(StateSource, Protocol):
+    """The same, with the number of the newest block: its state is there when that of old blocks is pruned."""
+
+    async def head(self) -> int: ...
+
+
 class HeadSource(Protocol):
     """The newest block of an upstream, and calls at its state."""
 
@@ -139,7 +145,7 @@ def uri_of(answer: bytes) -> str | None:
 
 
 def with_id(uri: str, token_id: int) -> str:
-    """An ERC-1155 URI for one token: `{id}` stands for 64 lower-case hex digits."""
+    """Fill the ID of one token into the URI of all: `{id}` stands for 64 lower-case hex digits."""
     return uri.replace("{id}", f"{token_id:064x}")
 
 

@@ -13,8 +13,8 @@ ERC20, ERC721, ERC1155 = 1, 2, 4  # the numbers of token standards (standards.py
 DECIMALS_MAX = 255  # a uint8 in ERC-20
 
 
-class TokenKind(enum.Enum):
-    """The standard of a contract whose transfer logs fit several."""
+class ProbedStandard(enum.Enum):
+    """The standard of a contract whose transfer logs fit several, as its answers to calls show it."""
 
     ERC20 = "ERC-20"  # decimals() returns at most 255
     ERC721 = "ERC-721"  # it does not, but ownerOf(id) returns an address
@@ -25,7 +25,7 @@ class ContractInfo(msgspec.Struct, frozen=True, gc=False):
     """The derivation's input besides the block: the values of `ContractLookups`, and what is fixed for the chain."""
 
     has_code: Mapping[bytes, bool] = {}  # as of the block before
-    kinds: Mapping[bytes, TokenKind] = {}
+    probed: Mapping[bytes, ProbedStandard] = {}
     messenger: bytes = b""  # address of the chain's TeleporterMessenger; empty: none
     native_asset_id: bytes = b""  # the native coin in atomic transactions; empty: unknown, read balances from state
 
@@ -35,7 +35,7 @@ class ContractLookups(msgspec.Struct, frozen=True, gc=False):
     current."""
 
     code: frozenset[bytes]  # addresses whose code at the block before decides the type of a call
-    kinds: Mapping[bytes, int | None]  # contracts, each with a token ID to try ownerOf with; None: no NFT in any case
+    probes: Mapping[bytes, int | None]  # contracts, each with a token ID to try ownerOf with; None: no NFT in any case
 
 
 class CallType(enum.Enum):
@@ -170,7 +170,7 @@ class Erc20Delta(msgspec.Struct, frozen=True, gc=False):
     delta: int
 
 
-class Erc1155Delta(msgspec.Struct, frozen=True, gc=False):
+class IdDelta(msgspec.Struct, frozen=True, gc=False):
     """The net change of a holder's amount of one token ID in this block."""
 
     token: bytes
@@ -254,14 +254,14 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     native_deltas: tuple[NativeDelta, ...]  # withdrawals and atomic moves of accounts in no diff
     unknown_native: tuple[bytes, ...]  # addresses whose balance must be read from state at this block
     erc20_deltas: tuple[Erc20Delta, ...]  # the pairs to compare with balanceOf
-    erc1155_deltas: tuple[Erc1155Delta, ...]  # the same for balanceOf(address,id)
+    erc1155_deltas: tuple[IdDelta, ...]  # the same for balanceOf(address,id)
     nft_owners: tuple[NftOwner, ...]  # the same for ownerOf
     storage_changed_unlogged: tuple[bytes, ...]  # contracts, in a transaction without a log of theirs that explains it
     code_changed: tuple[bytes, ...]  # contracts that run other code from here on: deployed, destroyed, upgraded
     code_changes: tuple[CodeChange, ...]
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]
-    skipped_logs: Mapping[str, int]  # token events of wrong shape or kind, by event name
+    skipped_logs: Mapping[str, int]  # token events of wrong shape or standard, by event name
     storage: tuple[tuple[bytes, bytes], ...] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
 

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from icefall.evm.layouts.formulas import Layout
-from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, Erc1155Delta, NativeRow, NftOwner, RawRows, StoredRaw
+from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, IdDelta, NativeRow, NftOwner, RawRows, StoredRaw
 
 Columns = Sequence[Sequence[Any]]
 _MARSHAL_VERSION = 2  # later ones look for objects that repeat, which costs more than it saves
@@ -23,7 +23,7 @@ class BalanceChanges(msgspec.Struct, frozen=True, gc=False):
 
     block: BlockRow
     erc20_deltas: tuple[Erc20Delta, ...]
-    erc1155_deltas: tuple[Erc1155Delta, ...]
+    id_deltas: tuple[tuple[IdDelta, ...], ...]  # of each standard of BY_ID (standards.py)
     nft_owners: tuple[NftOwner, ...]
 
 
@@ -36,7 +36,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     standards: dict[int, int]  # token, standards as bits
     rereads: Sequence[tuple[int, int, int]]  # token, and the first and last ID whose metadata must be read again
     erc20_deltas: Columns  # as the fields of Erc20Delta
-    erc1155_deltas: Columns
+    id_deltas: Sequence[Columns]  # of each standard of BY_ID: as the fields of IdDelta
     nft_owners: Columns
     holders_named: Sequence[tuple[int, int]]  # holder and token that a log named without a transfer
     deployed: Sequence[bytes]
@@ -53,7 +53,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     price_sum: int  # wei per gas, over the transactions
     price_max: int
     transfers: int  # of tokens
-    skipped_logs: dict[str, int]  # token events of wrong shape or kind, by event name
+    skipped_logs: dict[str, int]  # token events of wrong shape or standard, by event name
     storage: Sequence[tuple[bytes, bytes]] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
 
@@ -78,12 +78,14 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     def balance_changes(self) -> BalanceChanges:
         address = self.addresses.__getitem__
         tokens, holders, deltas = self.erc20_deltas
-        id_tokens, id_holders, token_ids, id_deltas = self.erc1155_deltas
         nfts, nft_ids, owners, owners_before = self.nft_owners
         return BalanceChanges(
             self.block,
             tuple(map(Erc20Delta, map(address, tokens), map(address, holders), deltas)),
-            tuple(map(Erc1155Delta, map(address, id_tokens), map(address, id_holders), token_ids, id_deltas)),
+            tuple(
+                tuple(map(IdDelta, map(address, tokens), map(address, holders), token_ids, deltas))
+                for tokens, holders, token_ids, deltas in self.id_deltas
+            ),
             tuple(map(NftOwner, map(address, nfts), nft_ids, map(address, owners), map(address, owners_before))),
         )
 

@@ -1,20 +1,20 @@
 """The token standards: one row for each, with everything in which they differ beyond the fields of their structs.
 
-What is derived, stored, rolled back, counted, audited, verified and enriched of tokens reads these rows. Statements
-that are the same for several standards are written once in their `.sql` file (db/statements.py): `{standard}` in a
-name stands for the table of each standard, `{with_ids}` for those whose tokens have IDs, and `{by_id}` for those that
-hold amounts of each ID.
+What is derived, stored, rolled back, counted, audited, verified, enriched, read and served of tokens reads these rows.
+Statements that are the same for several standards are written once in their `.sql` file (db/statements.py):
+`{standard}` in a name stands for the table of each standard, `{with_ids}` for those whose tokens have IDs, `{by_id}`
+for those that hold amounts of each ID, `{single}` for those whose logs are one transfer each (`{single_nft}`: those
+with IDs), and `{batched}` for those whose logs may be several.
 
-A further standard needs, besides its row here: its event (wire/evm/events.py), the structs of its rows (model.py), how
-they follow from the event (deriving/tokens.py, deriving/derive.py), how its holdings travel and are folded (packed.py,
-deriving/packing.py, storing/folding.py), and its tables (migrations).
+docs/decisions/0030-token-standards.md lists the files that a further standard touches.
 """
 
 import enum
+from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from icefall.db.statements import Statements, load_repeated
+from icefall.db.statements import Repeated, Statements, load_repeated
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.wire.evm.events import Erc20Moved, Erc721Moved, Erc1155Moved
 
@@ -25,6 +25,12 @@ class Holding(enum.Enum):
     AMOUNT = "an amount for each holder"
     AMOUNT_BY_ID = "an amount for each holder and token ID"
     OWNER = "one owner for each token ID"
+
+
+# The columns of a transfer in the order in which reading/lists/rows.py reads them, and what stands for one that a
+# standard does not have.
+_STORED = ("position", "tx_index", "token_id", "value", "token", "sender", "recipient")
+_ABSENT = {"position": "0", "token_id": "null", "value": "null"}
 
 
 class TokenStandard(NamedTuple):
@@ -41,8 +47,22 @@ class TokenStandard(NamedTuple):
     fills_id_into_uri: bool = False  # `{id}` in that URI stands for the token ID
 
     @property
+    def label(self) -> str:
+        """The name in paths and operations of the API."""
+        return self.table.capitalize()
+
+    @property
     def has_ids(self) -> bool:
         return self.holding is not Holding.AMOUNT
+
+    @property
+    def has_amounts(self) -> bool:
+        return self.holding is not Holding.OWNER
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether one log may be several transfers."""
+        return "position" in self.columns
 
     def fields(self, placeholder: str) -> dict[str, str]:
         """The words that a statement which is written once for several standards may contain in braces."""
@@ -51,6 +71,7 @@ class TokenStandard(NamedTuple):
             "number": str(self.number),
             "columns": ", ".join(self.columns),
             "marks": ", ".join("?" for _ in self.columns),
+            "stored": ", ".join(f"e.{name}" if name in self.columns else _ABSENT[name] for name in _STORED),
         }
 
 
@@ -89,11 +110,24 @@ STANDARDS = (
 WITH_IDS = tuple(standard for standard in STANDARDS if standard.has_ids)
 BY_ID = tuple(standard for standard in STANDARDS if standard.holding is Holding.AMOUNT_BY_ID)
 BY_NUMBER = {standard.number: standard for standard in STANDARDS}
-_REPEATED = {"standard": STANDARDS, "with_ids": WITH_IDS, "by_id": BY_ID}
+SINGLE = tuple(standard for standard in STANDARDS if not standard.has_batches)
+BATCHED = tuple(standard for standard in STANDARDS if standard.has_batches)
+
+
+def rows_of_statements(standards: Sequence[TokenStandard]) -> Repeated:
+    """The words in braces, for each placeholder that may stand in the name of a statement."""
+    groups = {
+        "standard": standards,
+        "with_ids": [one for one in standards if one.has_ids],
+        "by_id": [one for one in standards if one.holding is Holding.AMOUNT_BY_ID],
+        "single": [one for one in standards if not one.has_batches],
+        "single_nft": [one for one in standards if one.has_ids and not one.has_batches],
+        "batched": [one for one in standards if one.has_batches],
+    }
+    return {name: [one.fields(name) for one in group] for name, group in groups.items()}
 
 
 @cache
 def load_statements(package: str, filename: str) -> Statements:
     """The statements of a file, those about several standards once for each."""
-    repeated = {name: [standard.fields(name) for standard in rows] for name, rows in _REPEATED.items()}
-    return load_repeated(package, filename, repeated)
+    return load_repeated(package, filename, rows_of_statements(STANDARDS))

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from icefall.metrics.rollup import DAY, SPANS, CumulativeTotals, Sums, mean_price, rate
+from icefall.metrics.rollup import DAY, SPANS, CumulativeTotals, Sums, highest_rate, mean_price, rate
 
 Number = int | float
 EVERY_SPAN = tuple(SPANS)
@@ -49,13 +49,15 @@ METRICS: tuple[Metric, ...] = (
     Metric(name="avg_tps", unit="transactions/s", has_rolling=True,
            value=lambda given: rate(given.sums.tx_count, given.sums, given.previous_time),
            summary="Transactions per second, from the last block before the period to its last block."),
-    Metric(name="max_tps", unit="transactions/s", has_rolling=True, value=lambda given: given.sums.tps_max,
-           summary="The most transactions of a block per second since the block before it."),
+    Metric(name="max_tps", unit="transactions/s", has_rolling=True,
+           value=lambda given: highest_rate(given.sums.tps_max, given.sums.tx_count, given.sums, given.previous_time),
+           summary="The most transactions of the blocks of one second, per second since the blocks before them."),
     Metric(name="avg_gps", unit="gas/s", has_rolling=True,
            value=lambda given: rate(given.sums.gas_used, given.sums, given.previous_time),
            summary="Gas used per second, from the last block before the period to its last block."),
-    Metric(name="max_gps", unit="gas/s", has_rolling=True, value=lambda given: given.sums.gps_max,
-           summary="The most gas used by a block per second since the block before it."),
+    Metric(name="max_gps", unit="gas/s", has_rolling=True,
+           value=lambda given: highest_rate(given.sums.gps_max, given.sums.gas_used, given.sums, given.previous_time),
+           summary="The most gas used by the blocks of one second, per second since the blocks before them."),
     Metric(name="tx_count", unit="transactions", has_rolling=True, spans=EVERY_SPAN,
            value=lambda given: given.sums.tx_count,
            summary="Transactions."),
@@ -76,9 +78,11 @@ METRICS: tuple[Metric, ...] = (
     Metric(name="cumulative_addresses", unit="addresses", value=lambda given: given.cumulative.addresses,
            summary="Addresses ever active, to the end of the day."),
     Metric(name="cumulative_contracts", unit="contracts", value=lambda given: given.cumulative.contracts,
-           summary="Contracts ever created, to the end of the day."),
+           summary="Contracts ever created, to the end of the day; of an index without call traces only those that"
+                   " transactions created."),
     Metric(name="cumulative_deployers", unit="addresses", value=lambda given: given.cumulative.deployers,
-           summary="Addresses that ever created a contract, to the end of the day."),
+           summary="Addresses that ever created a contract, to the end of the day; of an index without call traces only"
+                   " senders of transactions."),
 )
 # fmt: on
 

@@ -7,6 +7,7 @@ time than its parent counts at its parent's time.
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
 from typing import Literal, NamedTuple, get_args
 
 import msgspec
@@ -84,11 +85,21 @@ class BlockStats(NamedTuple):
 
 
 class TimedBlock(NamedTuple):
-    """A block, the time at which it counts, and the seconds since its parent: at least 1; None for the first block."""
+    """A block, the time at which it counts, and the seconds since blocks of an earlier second; None in the first one.
+    Blocks that share a second have the same gap."""
 
     at: int
     gap: int | None
     stats: BlockStats
+
+
+class SecondSums(NamedTuple):
+    """The sums over the blocks that share one second."""
+
+    at: int
+    gap: int | None  # as in TimedBlock
+    tx_count: int
+    gas_used: int
 
 
 class Sums(msgspec.Struct, frozen=True, gc=False):
@@ -103,7 +114,7 @@ class Sums(msgspec.Struct, frozen=True, gc=False):
     fees: int = 0
     price_sum: int = 0
     price_max: int = 0
-    tps_max: float = 0.0  # transactions of a block per second since the block before it
+    tps_max: float = 0.0  # transactions of all blocks of a second, per second since the one with blocks before it
     gps_max: float = 0.0
 
 
@@ -129,21 +140,38 @@ class PeriodRollup(msgspec.Struct, frozen=True, gc=False):
     cumulative: CumulativeTotals  # at the end of the period
 
 
-def with_times(blocks: Iterable[BlockStats], latest: int | None) -> list[TimedBlock]:
-    """The blocks with the times at which they count. `latest`: that of the block before them; None: there is none."""
+def with_times(blocks: Iterable[BlockStats], latest: int | None, gap: int | None = None) -> list[TimedBlock]:
+    """The blocks with the times at which they count. `latest`: that of the block before them; None: there is none.
+    `gap`: that of the block before them."""
     found = []
     for block in blocks:
         if block.number == 0:
             continue
-        at = block.time if latest is None or block.time > latest else latest
-        found.append(TimedBlock(at, None if latest is None else max(at - latest, 1), block))
-        latest = at
+        if latest is None:
+            latest = block.time
+        elif block.time > latest:
+            latest, gap = block.time, block.time - latest
+        found.append(TimedBlock(latest, gap, block))
     return found
 
 
-def sums_of(blocks: Sequence[TimedBlock]) -> Sums:
-    """The sums of at least one block."""
+def seconds_of(blocks: Iterable[TimedBlock], begun: SecondSums | None = None) -> list[SecondSums]:
+    """The sums of each second. `begun`: of blocks before these, which may share the first one."""
+    found: list[SecondSums] = []
+    for at, group in groupby(blocks, lambda block: block.at):
+        of_second = list(group)
+        txs = sum(block.stats.tx_count for block in of_second)
+        gas = sum(block.stats.gas_used for block in of_second)
+        if not found and begun is not None and begun.at == at:
+            txs, gas = txs + begun.tx_count, gas + begun.gas_used
+        found.append(SecondSums(at, of_second[0].gap, txs, gas))
+    return found
+
+
+def sums_of(blocks: Sequence[TimedBlock], begun: SecondSums | None = None) -> Sums:
+    """The sums of at least one block. `begun`: as in `seconds_of`."""
     stats = [block.stats for block in blocks]
+    seconds = seconds_of(blocks, begun)
     return Sums(
         first_block=stats[0].number,
         last_block=stats[-1].number,
@@ -154,8 +182,8 @@ def sums_of(blocks: Sequence[TimedBlock]) -> Sums:
         fees=sum(block.fees for block in stats),
         price_sum=sum(block.price_sum for block in stats),
         price_max=max(block.price_max for block in stats),
-        tps_max=max((block.stats.tx_count / block.gap for block in blocks if block.gap), default=0.0),
-        gps_max=max((block.stats.gas_used / block.gap for block in blocks if block.gap), default=0.0),
+        tps_max=max((second.tx_count / second.gap for second in seconds if second.gap), default=0.0),
+        gps_max=max((second.gas_used / second.gap for second in seconds if second.gap), default=0.0),
     )
 
 
@@ -206,6 +234,12 @@ def rate(amount: int, sums: Sums, previous_time: int | None) -> float:
     """
     seconds = sums.last_time - (sums.first_time if previous_time is None else previous_time)
     return amount / seconds if seconds > 0 else 0.0
+
+
+def highest_rate(highest: float, amount: int, sums: Sums, previous_time: int | None) -> float:
+    """The rate of the highest second, which is not below that of all: the first second of a chain has no duration, and
+    counts in that of all alone."""
+    return max(highest, rate(amount, sums, previous_time))
 
 
 def mean_price(sums: Sums) -> float:

@@ -28,10 +28,12 @@ from icefall.metrics.rollup import (
     CumulativeTotals,
     DistinctCounts,
     PeriodRollup,
+    SecondSums,
     TimedBlock,
     count_distinct,
     merge_periods,
     period_of,
+    seconds_of,
     start_of,
     sums_of,
     with_times,
@@ -67,11 +69,13 @@ class RollupWriter:
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
+        self._newest_second: tuple[int, SecondSums] | None = None  # with its last block, of the batch before
 
     def put_batch(self, tx: Transaction, run: Sequence[PackedBlock], ids: Sequence[BlockIds]) -> None:
         """Add consecutive blocks, after their rows were written. `ids`: those of the addresses of each block."""
         newest = _newest(tx)
-        blocks = with_times(map(block_stats, run), newest.sums.last_time if newest else None)
+        begun = self._second_of(tx, newest) if newest else None
+        blocks = with_times(map(block_stats, run), begun and begun.at, begun and begun.gap)
         counted = zip(blocks, run[-len(blocks) :], ids[-len(blocks) :], strict=True) if blocks else ()  # not block 0
         hours = []
         for hour, group in groupby(counted, lambda one: one[0].at // HOUR_S):
@@ -82,11 +86,24 @@ class RollupWriter:
             [(block.number, pack_uint(block.price_sum), pack_uint(block.price_max)) for block in with_txs],
         )
         if hours:
-            _add(tx, hours, newest)
+            _add(tx, hours, newest, begun)
+            self._newest_second = blocks[-1].stats.number, seconds_of(blocks, begun)[-1]
         self._put_time(tx)
+
+    def _second_of(self, tx: Transaction, newest: PeriodRollup) -> SecondSums:
+        """The sums of the newest stored second: blocks to come may share it. After a start or a rollback they are read
+        from the blocks of its hour."""
+        sums = newest.sums
+        if self._newest_second is None or self._newest_second[0] != sums.last_block:
+            before = _rollups(tx, SQL.rollup_before, span=HOUR, period=sums.first_time // HOUR_S)
+            rows = tx.rows(SQL.blocks_between, {"first": sums.first_block, "last": sums.last_block})
+            blocks = with_times(map(unpack_block_stats, rows), before[0].last_time if before else None)
+            self._newest_second = sums.last_block, seconds_of(blocks)[-1]
+        return self._newest_second[1]
 
     def roll_back_above(self, tx: Transaction, ancestor: int) -> None:
         """Drop what is of blocks above `ancestor`, after their rows were deleted."""
+        self._newest_second = None
         found = _rollups(tx, SQL.hour_of_block, block=ancestor)
         newest = found[0] if found else None
         first_dropped_hour, hour_is_partial = 0, False
@@ -136,12 +153,13 @@ def _hour_of(hour: int, run: Iterable[tuple[TimedBlock, PackedBlock, BlockIds]])
     return found
 
 
-def _add(tx: Transaction, hours: Sequence[_Hour], newest: PeriodRollup | None) -> None:
-    """Add hours in order, none before the newest stored one; the first may continue that one."""
+def _add(tx: Transaction, hours: Sequence[_Hour], newest: PeriodRollup | None, begun: SecondSums | None = None) -> None:
+    """Add hours in order, none before the newest stored one; the first may continue that one, and its last second,
+    `begun`."""
     seen = _put_activity(tx, hours)
     deployers = _put_deployers(tx, hours)
     last_block = hours[-1].blocks[-1].stats.number
-    sums = [sums_of(hour.blocks) for hour in hours]
+    sums = [sums_of(hour.blocks, begun) for hour in hours]
     txs = int(tx.rows(SQL.cumulative_txs, {"number": last_block})[0][0]) - sum(one.tx_count for one in sums)
     cumulative = newest.cumulative if newest else CumulativeTotals()
     added = []

@@ -32,12 +32,12 @@ insert into logger_level (logger, log_level, display_level) values (:logger, :lo
 on conflict (logger) do update set log_level = excluded.log_level, display_level = excluded.display_level;
 
 -- name: health_results
-select name, tags, passed, answer, stored_ns from health_result where kind = :kind order by name;
+select name, tags, passed, answer, stored_ns from health_result where report = :report order by name;
 
 -- name: put_health_result
-insert into health_result (kind, name, tags, passed, answer, stored_ns)
-values (:kind, :name, :tags, :passed, :answer, :stored_ns)
-on conflict (kind, name) do update set tags = excluded.tags, passed = excluded.passed, answer = excluded.answer,
+insert into health_result (report, name, tags, passed, answer, stored_ns)
+values (:report, :name, :tags, :passed, :answer, :stored_ns)
+on conflict (report, name) do update set tags = excluded.tags, passed = excluded.passed, answer = excluded.answer,
                                        stored_ns = excluded.stored_ns;
 
 -- name: clear_health_results

@@ -16,13 +16,13 @@ create table logger_level (logger text collate "C" primary key, log_level text n
 
 -- A row is the last result of one health check.
 create table health_result (
-    kind text collate "C" not null,
+    report text collate "C" not null,
     name text collate "C" not null,
     tags text not null,
     passed bigint not null,
     answer bytea not null,
     stored_ns bigint not null,
-    primary key (kind, name)
+    primary key (report, name)
 );
 
 -- A row says: admin.loadVMs met this plugin.

@@ -22,15 +22,15 @@ create table chain_alias (alias text primary key, chain_id blob not null, positi
 create table logger_level (logger text primary key, log_level text not null, display_level text not null) without rowid;
 
 -- A row is the last result of one health check. Results that grow old tell of an engine, or a disk, that hangs. Key: the
--- kind and the name of the check. Serves: health.health, health.readiness and health.liveness.
+-- report and the name of the check. Serves: health.health, health.readiness and health.liveness.
 create table health_result (
-    kind text not null,
+    report text not null,
     name text not null,
     tags text not null, -- a JSON list; empty: global
     passed integer not null,
     answer blob not null, -- the JSON object as it is sent
     stored_ns integer not null, -- when we wrote the row
-    primary key (kind, name)
+    primary key (report, name)
 ) without rowid;
 
 -- A row says: admin.loadVMs met this plugin. Key: the ID of the VM. Serves: admin.loadVMs and info.getVMs.

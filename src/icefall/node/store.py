@@ -60,14 +60,14 @@ class NodeReader:
     async def logger_levels(self) -> dict[str, tuple[str, str]]:
         return {name: (log, display) for name, log, display in await self._reader.rows(SQL.logger_levels)}
 
-    async def health_results(self, kind: str) -> list[StoredResult]:
-        known = self._health.get(kind)
+    async def health_results(self, report: str) -> list[StoredResult]:
+        known = self._health.get(report)
         if known is None:
-            known = self._health[kind] = LastRead(self._version, partial(self._read_health, kind))
+            known = self._health[report] = LastRead(self._version, partial(self._read_health, report))
         return await known.get()
 
-    async def _read_health(self, kind: str) -> list[StoredResult]:
-        rows = await self._reader.rows(SQL.health_results, {"kind": kind})
+    async def _read_health(self, report: str) -> list[StoredResult]:
+        rows = await self._reader.rows(SQL.health_results, {"report": report})
         return [
             StoredResult(
                 name, self._tags.decode(tags) if tags != "[]" else [], bool(passed), msgspec.Raw(answer), stored_ns

@@ -10,8 +10,9 @@ import socket
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, suppress
 from email.utils import formatdate
+from functools import partial
 from typing import Any, Protocol
 
 from icefall.errors import IcefallError
@@ -48,7 +49,7 @@ class Listener:
     """All connections of one worker.
 
     `urgent` are the beginnings of the paths whose requests do not wait for others. They are answered inside
-    `urgently()`, which can mark them in a context variable. `report` gets what failed and why.
+    `urgently()`, if it is given, which can mark them in a context variable. `report` gets what failed and why.
     """
 
     def __init__(
@@ -57,13 +58,13 @@ class Listener:
         limits: HttpLimits,
         urgent: tuple[str, ...],
         report: Callable[[str, Exception], None],
-        urgently: Callable[[], AbstractContextManager[None]] = nullcontext,
+        urgently: Callable[[], AbstractContextManager[None]] | None = None,
     ) -> None:
         self.limits = limits
         self.use(app)
         self.report = report
         self._urgent = urgent
-        self._urgently = urgently
+        self._marked = None if urgently is None else partial(self._respond_inside, urgently)
         self._connections: dict[Connection, None] = {}  # those used last at the end
         self._waiting: deque[tuple[Connection, HttpRequest]] = deque()
         self._running = 0
@@ -153,7 +154,7 @@ class Listener:
         if self._urgent_left and request.is_small and request.path.startswith(self._urgent):
             self._urgent_left -= 1
             self._plan_iteration()
-            self._start(connection, request, self._respond_urgently)
+            self._start(connection, request, self._marked or self.respond)
         elif len(self._waiting) >= WAITING_MAX or self._running >= RUNNING_MAX:
             self._loop.call_soon(connection.refuse, request, self.failure(overloaded()))
         else:
@@ -164,9 +165,11 @@ class Listener:
         self._running += 1
         connection.start(request, respond)
 
-    async def _respond_urgently(self, request: HttpRequest) -> Response:
+    async def _respond_inside(
+        self, urgently: Callable[[], AbstractContextManager[None]], request: HttpRequest
+    ) -> Response:
         """Answer with the mark of urgent requests, which the next request of this connection must not inherit."""
-        with self._urgently():
+        with urgently():
             return await self.respond(request)
 
     def _respond_in_slices(self, request: HttpRequest) -> Awaitable[Response]:

@@ -43,9 +43,11 @@ from icefall.evm.reading.model import PageRange, TransferRead
 from icefall.evm.reading.one_history import CheckedReader, in_one_history
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
+from icefall.evm.standards import BY_ID
 from icefall.evm.storing.folding import NO_ID
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
+from icefall.evm.storing.rollback import add_to_journal
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import SQL as WRITES_SQL
 from icefall.metrics.catalogue import METRICS
@@ -147,7 +149,9 @@ def _restated(tx: Transaction) -> list[Any]:
     )
     stored = tx.rows_of_each(WRITES_SQL.stored_native, [(address, block), (address, block + 1)])
     tx.run_many(WRITES_SQL.restate_native, [(b"\x01\x4d", address, block)])
+    add_to_journal(tx, {block: [address]})
     return [
+        tx.rows("select touched from block where number = ?", (block,)),
         stored == [(address, block)],
         tx.rows("select balance from native_balance where address = ? and block = ?", (address, block)),
     ]
@@ -303,7 +307,7 @@ async def _of_address(
     found += [held, [priced.get(one.token_ref) for one in held]]
     found += [await balances.erc20(address, last // 2, None, 5), await balances.native(address, last)]
     found.append(await balances.erc20(address, last, None, 5, erc20_tokens(CHAIN)[:3]))
-    many, _ = await balances.erc1155(address, last, None, 5)
+    many, _ = await balances.of_ids(BY_ID[0], address, last, None, 5)
     nfts, _ = await balances.nfts(address, None, 5)
     found += [many, nfts, await balances.owners([(one.token, one.token_id) for one in nfts])]
     prices = enriched.native_price("usd"), enriched.historic_price(address, "usd", 0)

@@ -43,7 +43,7 @@ async def node_outcomes(store: Store) -> dict[str, Any]:
         for level in ("INFO", "DEBUG"):
             tx.run(SQL.put_logger_level, {"logger": "main", "log_level": level, "display_level": "OFF"})
         for passed in (False, True):
-            result = {"kind": "health", "name": "disk", "tags": '["x"]', "passed": passed, "answer": b"{}"}
+            result = {"report": "health", "name": "disk", "tags": '["x"]', "passed": passed, "answer": b"{}"}
             tx.run(SQL.put_health_result, {**result, "stored_ns": 2**60})
         tx.run(SQL.put_health_result, {**result, "name": "Bell", "stored_ns": 1})
         tx.run(SQL.put_vm_plugin, {"vm_id": "vm", "aliases": "[]", "failure": "no"})

@@ -60,10 +60,9 @@ from icefall.api.data.schema.tokens import (
     ContractPage,
     ContractParams,
     DeploymentsParams,
-    Erc721Token,
-    Erc1155Token,
     HolderPage,
     HoldersParams,
+    Nft,
     NftPage,
     NftParams,
 )
@@ -98,6 +97,7 @@ from icefall.api.describing import examples
 from icefall.api.http import service
 from icefall.api.http.row import DATA, Rest, Weight
 from icefall.api.http.service import HealthCheckParams, ServiceHealth
+from icefall.evm.model import ERC20, ERC721, ERC1155
 
 # fmt: off
 USAGE_ENDPOINTS: tuple[Rest, ...] = (
@@ -228,15 +228,15 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          operation="listNativeTransactions", cacheable=True,
          summary="Transactions an address sent, received or was created by, newest first."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc20", params=AddressPage, result=Erc20TransferPage,
-         handler=transfers.list_erc20, listeners=(DATA,), weight=Weight.MEDIUM,
+         handler=transfers.list_standard[ERC20], listeners=(DATA,), weight=Weight.MEDIUM,
          operation="listErc20Transactions", cacheable=True,
          summary="ERC-20 transfers of an address, newest first."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc721", params=AddressPage, result=Erc721TransferPage,
-         handler=transfers.list_erc721, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc721Transactions",
-         cacheable=True, summary="ERC-721 transfers of an address, newest first."),
+         handler=transfers.list_standard[ERC721], listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listErc721Transactions", cacheable=True, summary="ERC-721 transfers of an address, newest first."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions:listErc1155", params=AddressPage, result=Erc1155TransferPage,
-         handler=transfers.list_erc1155, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc1155Transactions",
-         cacheable=True,
+         handler=transfers.list_standard[ERC1155], listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listErc1155Transactions", cacheable=True,
          summary="ERC-1155 transfers of an address, newest first; a batch is one item per token ID."),
     Rest(verb="GET", path=f"{ADDRESS}/transactions:listInternals", params=AddressPage,
          result=InternalTransactionPage, handler=transfers.list_internals, listeners=(DATA,), weight=Weight.MEDIUM,
@@ -264,7 +264,7 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
     Rest(verb="GET", path=f"{COLLECTION}/tokens", params=CollectionParams, result=NftPage,
          handler=tokens.list_nfts, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTokens", cacheable=True,
          examples=examples.NFT, summary="NFTs of a contract with their metadata, by token ID."),
-    Rest(verb="GET", path=f"{COLLECTION}/tokens/{{tokenId}}", params=NftParams, result=Erc721Token | Erc1155Token,
+    Rest(verb="GET", path=f"{COLLECTION}/tokens/{{tokenId}}", params=NftParams, result=Nft,
          handler=tokens.get_token, listeners=(DATA,), weight=Weight.MEDIUM, operation="getTokenDetails",
          cacheable=True,
          examples=examples.NFT, summary="A single NFT with its metadata and, of an ERC-721 token, its owner."),
@@ -282,11 +282,12 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          cacheable=True,
          summary="ERC-20 balances of an address by token, now or right after `blockNumber`, without malicious tokens."),
     Rest(verb="GET", path=f"{ADDRESS}/balances:listErc721", params=NftBalancesParams, result=Erc721Balances,
-         handler=balances.list_erc721, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc721Balances",
-         cacheable=True, summary="ERC-721 tokens an address owns now, by token and ID."),
+         handler=balances.list_standard[ERC721], listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listErc721Balances", cacheable=True,
+         summary="ERC-721 tokens an address owns now, by token and ID."),
     Rest(verb="GET", path=f"{ADDRESS}/balances:listErc1155", params=Erc1155BalancesParams, result=Erc1155Balances,
-         handler=balances.list_erc1155, listeners=(DATA,), weight=Weight.MEDIUM, operation="listErc1155Balances",
-         cacheable=True,
+         handler=balances.list_standard[ERC1155], listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listErc1155Balances", cacheable=True,
          summary="ERC-1155 balances of an address by token and ID, now or right after `blockNumber`."),
     Rest(verb="GET", path=f"{ADDRESS}/balances:listCollectibles", params=NftBalancesParams,
          result=CollectibleBalances, handler=balances.list_collectibles, listeners=(DATA,), weight=Weight.MEDIUM,

@@ -190,7 +190,8 @@ FIELDS: dict[str, str] = {
     "logsStoredFromBlock": "Block from which raw logs are stored; absent: they are read from the upstream.",
     "callsStoredFromBlock": "Block from which call trees are stored; absent: they are read from the upstream.",
     "problem": "What is wrong; absent if nothing is.",
-    "limitations": "What none of the usable upstreams offers.",
+    "limitations": "What answers lack, by lists and counts: what none of the usable upstreams offers, or what the index"
+    " was begun without.",
     "upstreams": "The nodes that the chain is read from.",
     "state": "Whether the upstream is used, backs off after a failure, or is disabled.",
     "prices": "Prices by day, newest first; days without one are left out.",

@@ -42,8 +42,9 @@ def with_services(handler: Handler, services: Services) -> Callable[[Any], Await
 
 
 def reads_chains(row: Rest) -> bool:
-    """Whether answers of a row are made from the stores of chains. A stream reads them piece by piece."""
-    return row.verb == "GET" and not row.is_stream and ChainDirectory in get_type_hints(row.handler).values()
+    """Whether answers of a row are made from the stores of chains, and may be read again. A stream reads them piece by
+    piece, and checks each."""
+    return row.verb != "POST" and not row.is_stream and ChainDirectory in get_type_hints(row.handler).values()
 
 
 def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:

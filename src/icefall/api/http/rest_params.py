@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from icefall.api.http.structs import InvalidValue, ParamType, param_type_in
 from icefall.errors import BadRequest
 from icefall.evm.enriching.reader import CURRENCIES
+from icefall.evm.standards import STANDARDS
 from icefall.wire.text.go_text import quote
 
 BLOCK_NUMBER_MAX = 2**63 - 1
@@ -236,7 +237,7 @@ SearchText = Annotated[str, SEARCH_TEXT]
 SearchPageSize = Annotated[int, whole(1, 50)]
 TokenOrNative = Annotated[bytes, TOKEN_OR_NATIVE]
 MaybeInterval = Annotated[str | None, one_of("hour", "day", "week", "month")]
-MaybeErcType = Annotated[str | None, one_of("ERC-20", "ERC-721", "ERC-1155")]
+MaybeErcType = Annotated[str | None, one_of(*(standard.name for standard in STANDARDS))]
 Switch = Annotated[bool, BOOLEAN]
 EvmAddresses = Annotated[tuple[bytes, ...], ADDRESSES]
 Currency = Annotated[str, one_of(*CURRENCIES)]

@@ -8,7 +8,7 @@ import msgspec
 from icefall.evm.deriving.derive import contract_lookups, derive
 from icefall.evm.deriving.packing import TableRows
 from icefall.evm.encoding import above, position_of, unpack_uint
-from icefall.evm.model import BlockRows, ContractInfo, TokenKind
+from icefall.evm.model import BlockRows, ContractInfo, ProbedStandard
 from icefall.evm.standards import STANDARDS, load_statements
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -93,9 +93,9 @@ class Verification:
     def _contract_info(self, full: FullBlock) -> ContractInfo:
         lookups = contract_lookups(full)
         code = {address: self._had_code(address, full.block.number - 1) for address in lookups.code}
-        kinds = {address: TokenKind(self._store.token_kind(address) or "") for address in lookups.kinds}
+        probed = {address: ProbedStandard(self._store.probed_standard(address) or "") for address in lookups.probes}
         known = {address: has for address, has in code.items() if has is not None}
-        return ContractInfo(known, kinds, self._messenger, self._native_asset_id)
+        return ContractInfo(known, probed, self._messenger, self._native_asset_id)
 
     def _had_code(self, address: bytes, block: int) -> bool | None:
         number = self._store.id_of(address)

@@ -10,11 +10,9 @@ from icefall.evm.deriving.code import code_changed, code_changes
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
     changed_storage,
-    erc20_deltas,
-    erc1155_deltas,
+    holdings,
     messages,
     metadata_changes,
-    nft_owners,
     parse_logs,
     storage_changed_unlogged,
     transfers,
@@ -30,13 +28,13 @@ RawLog = tuple[int, int, bytes, bytes, bytes, bytes]
 
 def contract_lookups(full: FullBlock) -> ContractLookups:
     """The contract properties that `derive` needs. Read from state only what the store does not have yet."""
-    return ContractLookups(code=unknown_code(full), kinds=ambiguous_contracts(full.receipts))
+    return ContractLookups(code=unknown_code(full), probes=ambiguous_contracts(full.receipts))
 
 
 def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
     """Derive all rows of a block. KeyError where `info` lacks one of the `contract_lookups`."""
     txs = tuple(transactions(full, info.has_code))
-    events, skipped = parse_logs(full.receipts, info.kinds)
+    events, skipped = parse_logs(full.receipts, info.probed)
     moves = transfers(events)
     calls = tuple(internals(full.traces, txs))
     made = tuple(deployments(full.traces, txs))
@@ -45,19 +43,15 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
     return BlockRows(
         block=totals(full.block, txs),
         txs=txs,
-        erc20_transfers=moves.erc20,
-        erc721_transfers=moves.erc721,
-        erc1155_transfers=moves.erc1155,
+        **moves._asdict(),
         internals=calls,
         deployments=made,
-        participants=tuple(participants(txs, moves.erc20, moves.erc721, moves.erc1155, calls)),
+        participants=tuple(participants(txs, *moves, calls)),
         native_before=native.before,
         native_after=native.after,
         native_deltas=native.deltas,
         unknown_native=native.unknown,
-        erc20_deltas=tuple(erc20_deltas(moves.erc20, events)),
-        erc1155_deltas=tuple(erc1155_deltas(moves.erc1155)),
-        nft_owners=tuple(nft_owners(moves.erc721)),
+        **holdings(moves, events)._asdict(),
         storage_changed_unlogged=tuple(storage_changed_unlogged(full.diffs, events)),
         code_changed=tuple(code_changed(full.diffs, events, code)),
         code_changes=code,

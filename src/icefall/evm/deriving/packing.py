@@ -9,9 +9,9 @@ from operator import attrgetter
 from typing import Any
 
 from icefall.evm.encoding import BITS, PackedUints, pack_input, pack_kind, pack_uint
-from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRows, CallType, Erc20Delta, Erc1155Delta, TransferRow
+from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRows, CallType, Erc20Delta, IdDelta, TransferRow
 from icefall.evm.packed import NO_ADDRESS, Columns, PackedBlock, pack_columns
-from icefall.evm.standards import STANDARDS, TokenStandard
+from icefall.evm.standards import BY_ID, STANDARDS, TokenStandard
 
 HASH_PREFIX = 4  # bytes of a transaction's hash by which its block is found
 _CREATION = CallType.CONTRACT_CREATION
@@ -21,6 +21,8 @@ Ids = Callable[[bytes], int]
 # The transfers of a block, in the order of the standards.
 _transfers: Callable[[BlockRows], tuple[Sequence[TransferRow], ...]]
 _transfers = attrgetter(*(f"{standard.table}_transfers" for standard in STANDARDS))
+# The fields with the changes of balances of IDs, in the order of BY_ID.
+_ID_DELTAS = tuple(f"{standard.table}_deltas" for standard in BY_ID)
 _PARTIES = ("token", "sender", "recipient")
 # The tables that blocks are written to, in that order, and which values of a row are addresses.
 ADDRESSES: dict[str, tuple[int, ...]] = {
@@ -52,9 +54,10 @@ def addresses_in(rows: BlockRows) -> Iterable[bytes]:
         seen[call.sender] = seen[call.to] = None
     for made in rows.deployments:
         seen[made.address] = seen[made.creator] = None
-    changes: tuple[Erc20Delta | Erc1155Delta, ...] = (*rows.erc20_deltas, *rows.erc1155_deltas)
-    for held in changes:
-        seen[held.token] = seen[held.holder] = None
+    changes: Sequence[Sequence[Erc20Delta | IdDelta]] = (rows.erc20_deltas, *_id_deltas(rows))
+    for deltas in changes:
+        for held in deltas:
+            seen[held.token] = seen[held.holder] = None
     for nft in rows.nft_owners:
         seen[nft.token] = seen[nft.owner] = seen[nft.owner_before] = None
     for change in rows.metadata_changes:
@@ -198,7 +201,7 @@ def packed(rows: BlockRows) -> PackedBlock:
         tables.standards,
         [(places[one.token], one.first_id, one.last_id) for one in rows.metadata_changes],
         _erc20_deltas(rows, places),
-        _erc1155_deltas(rows, places),
+        [_id_columns(changes, places) for changes in _id_deltas(rows)],
         _nft_owners(rows, places),
         _holders_named(rows, places),
         [made.address for made in rows.deployments],
@@ -238,8 +241,11 @@ def _erc20_deltas(rows: BlockRows, places: dict[bytes, int]) -> Columns:
     )
 
 
-def _erc1155_deltas(rows: BlockRows, places: dict[bytes, int]) -> Columns:
-    changes = rows.erc1155_deltas
+def _id_deltas(rows: BlockRows) -> list[Sequence[IdDelta]]:
+    return [getattr(rows, name) for name in _ID_DELTAS]
+
+
+def _id_columns(changes: Sequence[IdDelta], places: dict[bytes, int]) -> Columns:
     return (
         [places[one.token] for one in changes],
         [places[one.holder] for one in changes],

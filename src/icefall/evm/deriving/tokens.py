@@ -1,11 +1,12 @@
 """Derives token rows from logs: transfers, and the resulting changes of balances, owners and metadata. Pure.
 
-A block's logs are decoded once, for every derivation. Where a log fits several standards, the kind of the contract
+A block's logs are decoded once, for every derivation. Where a log fits several standards, what the contract answers
 decides how it is read.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -14,12 +15,12 @@ from icefall.evm.model import (
     Erc20Delta,
     Erc20TransferRow,
     Erc721TransferRow,
-    Erc1155Delta,
     Erc1155TransferRow,
+    IdDelta,
     MetadataChange,
     NftOwner,
+    ProbedStandard,
     TeleporterMessage,
-    TokenKind,
 )
 from icefall.evm.standards import STANDARDS
 from icefall.wire.evm.events import (
@@ -50,7 +51,9 @@ class ParsedLog(msgspec.Struct, frozen=True, gc=False):
     event: Event
 
 
-def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) -> tuple[list[ParsedLog], dict[str, int]]:
+def parse_logs(
+    receipts: Sequence[Receipt], probed: Mapping[bytes, ProbedStandard]
+) -> tuple[list[ParsedLog], dict[str, int]]:
     """The events in log order, and how many token events were skipped, by name."""
     events = []
     skipped: Counter[str] = Counter()
@@ -60,7 +63,7 @@ def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) ->
             if event is None:
                 continue
             if isinstance(event, AmbiguousTransfer):
-                event = _disambiguated(event, kinds[log.address])
+                event = _disambiguated(event, probed[log.address])
             if isinstance(event, MalformedEvent):
                 skipped[event.event] += 1
             else:
@@ -69,7 +72,7 @@ def parse_logs(receipts: Sequence[Receipt], kinds: Mapping[bytes, TokenKind]) ->
 
 
 def ambiguous_contracts(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
-    """The contracts whose kind must be known, each with a token ID to try ownerOf with, if one of its logs may name
+    """The contracts whose standard must be known, each with a token ID to try ownerOf with, if one of its logs may name
     one."""
     found: dict[bytes, int | None] = {}
     for receipt in receipts:
@@ -80,20 +83,28 @@ def ambiguous_contracts(receipts: Sequence[Receipt]) -> dict[bytes, int | None]:
     return found
 
 
-def _disambiguated(event: AmbiguousTransfer, kind: TokenKind) -> Event:
-    if kind is TokenKind.ERC20:
+def _disambiguated(event: AmbiguousTransfer, standard: ProbedStandard) -> Event:
+    if standard is ProbedStandard.ERC20:
         return Erc20Moved(event.sender, event.to, event.number)
-    if kind is TokenKind.ERC721 and event.can_be_nft:
+    if standard is ProbedStandard.ERC721 and event.can_be_nft:
         return Erc721Moved(event.sender, event.to, event.number)
     return MalformedEvent("Transfer")
 
 
-class Transfers(msgspec.Struct, frozen=True, gc=False):
-    """The transfers of a block, by standard."""
+class Transfers(NamedTuple):
+    """The transfers of a block, by standard. The fields are those of BlockRows."""
 
-    erc20: tuple[Erc20TransferRow, ...]
-    erc721: tuple[Erc721TransferRow, ...]
-    erc1155: tuple[Erc1155TransferRow, ...]
+    erc20_transfers: tuple[Erc20TransferRow, ...]
+    erc721_transfers: tuple[Erc721TransferRow, ...]
+    erc1155_transfers: tuple[Erc1155TransferRow, ...]
+
+
+class Holdings(NamedTuple):
+    """The changes of a block in what is held, by standard. The fields are those of BlockRows."""
+
+    erc20_deltas: tuple[Erc20Delta, ...]
+    erc1155_deltas: tuple[IdDelta, ...]
+    nft_owners: tuple[NftOwner, ...]
 
 
 def transfers(events: Iterable[ParsedLog]) -> Transfers:
@@ -111,6 +122,14 @@ def transfers(events: Iterable[ParsedLog]) -> Transfers:
                 parties = one.address, event.sender, event.to
                 erc1155.append(Erc1155TransferRow(*at, position, *parties, token_id, value))
     return Transfers(tuple(erc20), tuple(erc721), tuple(erc1155))
+
+
+def holdings(moves: Transfers, events: Iterable[ParsedLog]) -> Holdings:
+    return Holdings(
+        tuple(erc20_deltas(moves.erc20_transfers, events)),
+        tuple(id_deltas(moves.erc1155_transfers)),
+        tuple(nft_owners(moves.erc721_transfers)),
+    )
 
 
 def erc20_deltas(moves: Iterable[Erc20TransferRow], events: Iterable[ParsedLog]) -> Iterator[Erc20Delta]:
@@ -133,7 +152,7 @@ def erc20_deltas(moves: Iterable[Erc20TransferRow], events: Iterable[ParsedLog])
         yield Erc20Delta(token, holder, delta)
 
 
-def erc1155_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[Erc1155Delta]:
+def id_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[IdDelta]:
     """The net change by token, holder and ID."""
     net: dict[tuple[bytes, bytes, int], int] = {}
     for move in moves:
@@ -146,7 +165,7 @@ def erc1155_deltas(moves: Iterable[Erc1155TransferRow]) -> Iterator[Erc1155Delta
         else:
             net.setdefault((move.token, move.to, move.token_id), 0)
     for (token, holder, token_id), delta in net.items():
-        yield Erc1155Delta(token, holder, token_id, delta)
+        yield IdDelta(token, holder, token_id, delta)
 
 
 def nft_owners(moves: Iterable[Erc721TransferRow]) -> Iterator[NftOwner]:

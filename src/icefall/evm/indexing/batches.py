@@ -19,13 +19,13 @@ from typing import Any
 
 import msgspec
 
-from icefall.evm.contract_calls import StateSource, balance_of, balance_of_id, uint_of
+from icefall.evm.contract_calls import NewestStateSource, balance_of, balance_of_id, uint_of
 from icefall.evm.indexing.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.indexing.state_lookups import ContractCache, NativeBalances, resolve_code
 from icefall.evm.indexing.token_layouts import TokenLayouts
 from icefall.evm.model import StoredRaw
 from icefall.evm.packed import PackedBlock, ResolvedBlock
-from icefall.evm.storing.batch import FoundLayout, TokenKinds
+from icefall.evm.storing.batch import FoundLayout, ProbedStandards
 from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.block_parts import FetchedBlock
@@ -68,7 +68,7 @@ class BlockBatch(msgspec.Struct, frozen=True):
     """A batch of consecutive blocks, ready to be stored."""
 
     blocks: list[ResolvedBlock]
-    kinds: TokenKinds
+    probed: ProbedStandards
     baselines: Baselines
     layouts: list[FoundLayout]
     unverified: list[str]
@@ -80,7 +80,7 @@ class BatchMaker:
     def __init__(
         self,
         store: ChainStore,
-        state: StateSource,
+        state: NewestStateSource,
         contracts: ContractCache,
         decoder: BlockDecoder,
         start_block: int,
@@ -155,7 +155,7 @@ class BatchMaker:
         while done < len(outlines):
             if done or not derived:
                 for outline in outlines[done:]:  # known ones cost nothing; a deployment makes one unknown again
-                    batch.kinds += await self._contracts.fetch_kinds(outline)
+                    batch.probed += await self._contracts.fetch_standards(outline)
                 info = self._contracts.info_for(outlines[done:])
                 derived = await self._decoder.derive(verified.ticket, range(done, len(outlines)), info)
             self._native.load(
@@ -169,7 +169,7 @@ class BatchMaker:
                 earlier_code = tuple((address, fetched_code.pop(address)) for address in needed)
                 code = await resolve_code(rows, self._state)
                 self._contracts.update_code(code)
-                self._contracts.forget_kinds(rows.deployed)
+                self._contracts.forget_standards(rows.deployed)
                 for address, _ in code:
                     fetched_code.pop(address, None)  # from here on the block's own row counts
                 balances = await self._native.resolve(rows) if outline.has_diffs else ()
@@ -185,11 +185,12 @@ class BatchMaker:
         baselines = await self._baselines([one.rows for one in batch.blocks])
         if self._layouts is not None and self._start_block == 0:
             baselines = await self._layouts.baselines(batch.blocks)
-        return BlockBatch(batch.blocks, batch.kinds, baselines, batch.layouts, list(batch.unverified))
+        return BlockBatch(batch.blocks, batch.probed, baselines, batch.layouts, list(batch.unverified))
 
     async def _baselines(self, rows: list[PackedBlock]) -> Baselines:
         """The balances of new holders right before an index that begins inside the chain. Where that state is pruned,
-        those right before the batch: they are the same, for no log has named these holders since."""
+        those right before the batch: they are the same, for no log has named these holders since. Where that is pruned
+        too they count as 0, and audits of newer blocks find the tokens of which that is wrong."""
         if self._start_block == 0:
             return {}
         held = self._store.not_held(sorted(newly_held(one.balance_changes() for one in rows)))
@@ -202,7 +203,10 @@ class BatchMaker:
         try:
             answers = await self._state.answers(calls, self._start_block - 1)
         except NoState:
-            answers = await self._state.answers(calls, rows[0].block.parent_hash)
+            try:
+                answers = await self._state.answers(calls, rows[0].block.parent_hash)
+            except NoState:
+                return {}
         return {key: uint_of(answer) or 0 for key, answer in zip(held, answers, strict=True)}
 
 
@@ -234,7 +238,7 @@ class _OpenBatch:
 
     def __init__(self, stored_txs: int) -> None:
         self.blocks: list[ResolvedBlock] = []
-        self.kinds: list[tuple[bytes, int, str]] = []
+        self.probed: list[tuple[bytes, int, str]] = []
         self.layouts: list[FoundLayout] = []
         self.unverified: dict[str, None] = {}
         self.txs = 0

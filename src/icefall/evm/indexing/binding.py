@@ -25,6 +25,7 @@ class Binding(msgspec.Struct, frozen=True):
     chain_id: str
     blockchain_id: bytes
     first_block: int
+    traces: bool = True
 
 
 class Contradiction(Exception):
@@ -69,6 +70,11 @@ async def _bind_once(store: ChainStore, upstream: EvmUpstream, binding: Binding)
 
 
 def _check_stored(store: ChainStore, binding: Binding) -> None:
+    if not binding.traces and "1" in (store.meta("has_calls"), store.meta("has_diffs")):
+        raise StartRefused(
+            f"chain {binding.chain_id}: this index has traces: without them its balances would stop being right. "
+            "Remove traces = false, or index into another --data-dir"
+        )
     stored = store.meta("first_block")
     if stored is not None and store.tip() is not None and int(stored) != binding.first_block:
         raise StartRefused(

@@ -109,7 +109,7 @@ class DecoderState:
             outlines.append(
                 BlockOutline(block.number, block.block_hash, block.parent_hash, lookups, full.diffs is not None)
             )
-            if held or lookups.code or lookups.kinds:
+            if held or lookups.code or lookups.probes:
                 held.append((full, its_raw))
             else:
                 derived.append(_packed(full, its_raw, fixed)[0])

@@ -216,7 +216,7 @@ class EvmFollower:
         self.status.upstream_seen_at = self._upstream.clock.now()
 
     async def _put(self, batch: BlockBatch) -> None:
-        await self._store.commit(batch.blocks, batch.kinds, batch.baselines, self._meta(), batch.layouts)
+        await self._store.commit(batch.blocks, batch.probed, batch.baselines, self._meta(), batch.layouts)
         status = self.status
         for one in batch.blocks:
             rows = one.rows

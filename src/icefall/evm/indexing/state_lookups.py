@@ -2,18 +2,20 @@
 diff or code in no trace afterwards.
 
 Code is read as of the block before a batch and followed through its changes; the token standard of a contract is read
-as of the first block that needs it. A balance that differs from the stored one right before a block changed where no
-trace shows it (by a test client's cheat code, by a subsidy); the block at which it changed is found by binary search.
+as of the first block that needs it. Where that state is pruned, both are those of the newest block. A balance that
+differs from the stored one right before a block changed where no trace shows it (by a test client's cheat code, by a
+subsidy); the block at which it changed is found by binary search.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 
-from icefall.evm.contract_calls import StateSource, address_of, decimals, owner_of, uint_of
+from icefall.evm.contract_calls import NewestStateSource, StateSource, address_of, decimals, owner_of, uint_of
 from icefall.evm.indexing.decoder import BlockOutline
-from icefall.evm.model import DECIMALS_MAX, ContractInfo, NativeRow, TokenKind
+from icefall.evm.model import DECIMALS_MAX, ContractInfo, NativeRow, ProbedStandard
 from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.store import ChainStore
-from icefall.upstream.evm.errors import NoState
+from icefall.upstream.evm.errors import NoState, Reverted
+from icefall.upstream.evm.state import ContractCall
 
 _CODE_CACHED = 100_000
 _BALANCES_CACHED = 50_000
@@ -25,18 +27,20 @@ Known = tuple[int, int]  # balance, and the block it is of
 class ContractCache:
     """The contract info of one chain. Call `forget` whenever blocks it has seen are not stored after all."""
 
-    def __init__(self, store: ChainStore, state: StateSource, messenger: bytes, native_asset_id: bytes = b"") -> None:
+    def __init__(
+        self, store: ChainStore, state: NewestStateSource, messenger: bytes, native_asset_id: bytes = b""
+    ) -> None:
         self._store = store
         self._state = state
         self._messenger = messenger
         self.native_asset_id = native_asset_id
         self._code: dict[bytes, bool] = {}
-        self._kinds: dict[bytes, TokenKind] = {}
-        self._redeployed: set[bytes] = set()  # their stored kind may be that of the contract before
+        self._probed: dict[bytes, ProbedStandard] = {}
+        self._redeployed: set[bytes] = set()  # their stored standard may be that of the contract before
 
     def forget(self) -> None:
         self._code.clear()
-        self._kinds.clear()
+        self._probed.clear()
         self._redeployed.clear()
 
     def trim(self) -> None:
@@ -60,22 +64,23 @@ class ContractCache:
         if not unknown_addresses:
             return {}
         first = blocks[0]
-        codes = await self._state.codes(unknown_addresses, first.parent_hash if first.number else first.block_hash)
+        before = first.parent_hash if first.number else first.block_hash
+        codes = await _codes(self._state, unknown_addresses, before)
         found = {address: bool(code) for address, code in zip(unknown_addresses, codes, strict=True)}
         self._code.update(found)
         return found
 
-    async def fetch_kinds(self, block: BlockOutline) -> list[tuple[bytes, int, str]]:
-        """Read unknown token standards: (contract, block, TokenKind) of each."""
+    async def fetch_standards(self, block: BlockOutline) -> list[tuple[bytes, int, str]]:
+        """Read unknown token standards: (contract, block, ProbedStandard) of each."""
         found = []
-        for address, token_id in block.lookups.kinds.items():
-            if address in self._kinds:
+        for address, token_id in block.lookups.probes.items():
+            if address in self._probed:
                 continue
-            stored = None if address in self._redeployed else self._store.token_kind(address)
+            stored = None if address in self._redeployed else self._store.probed_standard(address)
             if stored is None:
-                stored = (await self._kind(address, token_id, block.block_hash)).value
+                stored = (await self._probe(address, token_id, block.block_hash)).value
                 found.append((address, block.number, stored))
-            self._kinds[address] = TokenKind(stored)
+            self._probed[address] = ProbedStandard(stored)
         return found
 
     def fixed(self) -> ContractInfo:
@@ -85,27 +90,33 @@ class ContractCache:
     def info_for(self, blocks: Sequence[BlockOutline]) -> ContractInfo:
         """The info that `derive` needs for the blocks; all of it must have been fetched."""
         code = {address: self._code[address] for one in blocks for address in one.lookups.code}
-        kinds = {address: self._kinds[address] for one in blocks for address in one.lookups.kinds}
-        return ContractInfo(code, kinds, self._messenger, self.native_asset_id)
+        probed = {address: self._probed[address] for one in blocks for address in one.lookups.probes}
+        return ContractInfo(code, probed, self._messenger, self.native_asset_id)
 
-    def forget_kinds(self, deployed: Iterable[bytes]) -> None:
-        """Forget the kinds of contracts that a derived block deployed, perhaps anew and as another kind."""
+    def forget_standards(self, deployed: Iterable[bytes]) -> None:
+        """Forget the standards of contracts that a derived block deployed, perhaps anew and with another one."""
         for address in deployed:
             self._redeployed.add(address)
-            self._kinds.pop(address, None)
+            self._probed.pop(address, None)
 
     def update_code(self, code: Sequence[tuple[bytes, bool]]) -> None:
         """Apply the changes of a derived block."""
         self._code.update(code)
 
-    async def _kind(self, address: bytes, token_id: int | None, at: bytes) -> TokenKind:
-        (answer,) = await self._state.answers([decimals(address)], at)
+    async def _probe(self, address: bytes, token_id: int | None, at: bytes) -> ProbedStandard:
+        (answer,) = await self._answers([decimals(address)], at)
         if uint_of(answer, DECIMALS_MAX) is not None:
-            return TokenKind.ERC20
+            return ProbedStandard.ERC20
         if token_id is None:
-            return TokenKind.NEITHER
-        (answer,) = await self._state.answers([owner_of(address, token_id)], at)
-        return TokenKind.NEITHER if address_of(answer) is None else TokenKind.ERC721
+            return ProbedStandard.NEITHER
+        (answer,) = await self._answers([owner_of(address, token_id)], at)
+        return ProbedStandard.NEITHER if address_of(answer) is None else ProbedStandard.ERC721
+
+    async def _answers(self, calls: Sequence[ContractCall], at: bytes) -> list[bytes | Reverted]:
+        try:
+            return await self._state.answers(calls, at)
+        except NoState:
+            return await self._state.answers(calls, await self._state.head())
 
 
 class NativeBalances:
@@ -193,9 +204,16 @@ class NativeBalances:
         return high, seen
 
 
-async def resolve_code(rows: PackedBlock, state: StateSource) -> tuple[tuple[bytes, bool], ...]:
+async def _codes(state: NewestStateSource, addresses: Sequence[bytes], at: bytes) -> list[bytes]:
+    try:
+        return await state.codes(addresses, at)
+    except NoState:
+        return await state.codes(addresses, await state.head())
+
+
+async def resolve_code(rows: PackedBlock, state: NewestStateSource) -> tuple[tuple[bytes, bool], ...]:
     """Tell for each address whose code the block changed whether it has code after it."""
     unknown = [address for address, has_code in rows.code_changes if has_code is None]
-    codes: Iterable[bytes] = await state.codes(unknown, rows.block.block_hash) if unknown else ()
+    codes: Iterable[bytes] = await _codes(state, unknown, rows.block.block_hash) if unknown else ()
     read = {address: bool(code) for address, code in zip(unknown, codes, strict=True)}
     return tuple((address, read[address] if has_code is None else has_code) for address, has_code in rows.code_changes)

@@ -16,16 +16,16 @@ import msgspec
 from msgspec.structs import replace
 
 from icefall.db.engine import Reader, Row
-from icefall.db.statements import load
 from icefall.errors import Unavailable
-from icefall.evm.contract_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
+from icefall.evm.contract_calls import address_of, balance_of, holding_call, owner_of, uint_of
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ERC20, ZERO_ADDRESS
-from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
+from icefall.evm.reading.model import Erc20Held, IdHeld, NftHeld
+from icefall.evm.standards import Holding, TokenStandard, load_statements
 from icefall.upstream.evm.errors import Aborted, Reverted
 from icefall.upstream.evm.state import At, ContractCall
 
-SQL = load("icefall.evm.reading", "balances.sql")
+SQL = load_statements("icefall.evm.reading", "balances.sql")
 CANDIDATES_MAX = 2_000
 CALLS_MAX = 200  # of contracts, for one request
 _PIECE = 200  # owners looked up before other requests can run, about 5 ms
@@ -114,30 +114,46 @@ class BalanceReader:
             candidates, affordable, resolve, after or b"", limit, lambda row: row[0], lambda held: held.token
         )
 
-    async def erc1155(
+    async def with_ids(
         self,
+        standard: TokenStandard,
+        address: bytes,
+        block: int,
+        after: NftKey | None,
+        limit: int,
+        token: bytes | None,
+        budget: CallBudget,
+    ) -> tuple[Sequence[IdHeld | NftHeld], NftKey | None]:
+        """List tokens of a standard whose tokens have IDs: balances right after the block, or what is owned now."""
+        if standard.holding is Holding.OWNER:
+            return await self.nfts(address, after, limit, token, budget)
+        return await self.of_ids(standard, address, block, after, limit, token, budget)
+
+    async def of_ids(
+        self,
+        standard: TokenStandard,
         address: bytes,
         block: int,
         after: NftKey | None,
         limit: int,
         token: bytes | None = None,
         budget: CallBudget | None = None,
-    ) -> tuple[list[Erc1155Held], NftKey | None]:
-        """Return balances by token address and ID."""
+    ) -> tuple[list[IdHeld], NftKey | None]:
+        """Return balances by token address and ID, of a standard that holds amounts of each ID."""
 
-        async def resolve(rows: Sequence[Any]) -> list[Erc1155Held]:
-            held = [Erc1155Held(at, unpack_uint(one), unpack_uint(amount), ref) for at, one, ref, _, amount in rows]
+        async def resolve(rows: Sequence[Any]) -> list[IdHeld]:
+            held = [IdHeld(at, unpack_uint(one), unpack_uint(amount), ref) for at, one, ref, _, amount in rows]
             untrusted = [index for index, row in enumerate(rows) if row[3] or address == ZERO_ADDRESS]
-            calls = [balance_of_id(held[index].token, address, held[index].token_id) for index in untrusted]
+            calls = [holding_call(standard, held[index].token, address, held[index].token_id) for index in untrusted]
             for index, answer in zip(untrusted, await self._answers(calls, block), strict=True):
                 one = held[index]
-                held[index] = Erc1155Held(one.token, one.token_id, uint_of(answer) or 0, one.token_ref)
+                held[index] = IdHeld(one.token, one.token_id, uint_of(answer) or 0, one.token_ref)
             return [one for one in held if one.balance]
 
         where = {"address": address, "block": block}
         is_zero = address == ZERO_ADDRESS
         affordable = partial((budget or CallBudget()).affordable, needs_call=lambda row: is_zero or row[3])
-        return await self._by_id([SQL.erc1155], where, affordable, resolve, after, limit, token)
+        return await self._by_id([SQL.named(standard.table)], where, affordable, resolve, after, limit, token)
 
     async def nfts(
         self,

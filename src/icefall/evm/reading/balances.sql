@@ -50,20 +50,20 @@ where h.holder = (select id from address where address = :address) and h.token_a
 select (select id from address where address = :token), (select reputation from reputation where token_address = :token),
     (select standards from token where token = (select id from address where address = :token));
 
--- A row if the contract moved ERC-721 or ERC-1155 tokens and nothing else.
+-- A row if the contract moved tokens with IDs and nothing else: no ERC-20.
 -- name: nfts_only
-select 1 from token where token = (select id from address where address = :token) and standards in (2, 4, 6);
+select 1 from token where token = (select id from address where address = :token) and standards <> 0 and standards & 1 = 0;
 
--- name: erc1155
+-- name: {by_id}
 select h.token_address, h.token_id, h.token, t.is_untrusted, coalesce(
-    (select b.balance from erc1155_balance b
+    (select b.balance from {by_id}_balance b
      where b.holder = h.holder and b.token = h.token and b.token_id = h.token_id and b.block <= :block
      order by b.block desc limit 1), h.baseline)
-from erc1155_holding h
+from {by_id}_holding h
 left join token_trust t on t.token = h.token
 where h.holder = (select id from address where address = :address)
     and (h.token_address, h.token_id) > (:token, :token_id) and h.token_address <= :last_token
-    and coalesce(t.standards & 4 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
+    and coalesce(t.standards & {number} <> 0 or :block < t.standards_since or t.standards_since = 0, true)
 order by h.token_address, h.token_id limit :limit;
 
 -- name: nfts

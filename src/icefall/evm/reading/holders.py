@@ -8,19 +8,20 @@ import msgspec
 from icefall.db.engine import Reader
 from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.model import ERC20
+from icefall.evm.standards import WITH_IDS
 
 SQL = load("icefall.evm.reading", "holders.sql")
 CANDIDATES_MAX = 20_000  # former holders read to fill a page
 _PIECE = 1_000
 _LAST_BALANCE = b"\xff"
-NFTS = (ERC721, ERC1155)
+NFTS = tuple(standard.number for standard in WITH_IDS)
 
 
 class HolderTotal(msgspec.Struct, frozen=True, gc=False):
     standard: int
     holders: int
-    tokens: int  # NFTs that exist, of ERC-1155 those that ever moved
+    tokens: int  # NFTs that exist; where amounts of an ID are held, IDs that ever moved
 
 
 class HolderRead(msgspec.Struct, frozen=True, gc=False):

@@ -7,7 +7,8 @@
 import msgspec
 
 from icefall.evm.encoding import BLOCK_MAX, PER_BLOCK, index_of, position_of
-from icefall.evm.model import ERC1155, CallType
+from icefall.evm.model import CallType
+from icefall.evm.standards import BY_NUMBER
 
 AFTER_ALL = position_of(BLOCK_MAX, PER_BLOCK - 1)
 
@@ -106,7 +107,7 @@ class FullTxRead(msgspec.Struct, frozen=True, gc=False):
 class TransferRead(msgspec.Struct, frozen=True, gc=False):
     """A token transfer of any standard."""
 
-    standard: int  # ERC20, ERC721 or ERC1155 of evm/model.py
+    standard: int  # the number of a row of evm/standards.py
     location: TxLocation
     log_at: int
     position: int  # in its batch; 0 where a log is one transfer
@@ -126,7 +127,7 @@ class TransferRead(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def cursor(self) -> tuple[int, ...]:
-        return (self.log_at, self.position) if self.standard == ERC1155 else (self.log_at,)
+        return (self.log_at, self.position) if BY_NUMBER[self.standard].has_batches else (self.log_at,)
 
 
 class InternalRead(msgspec.Struct, frozen=True, gc=False):
@@ -189,7 +190,7 @@ class NftHeld(msgspec.Struct, frozen=True, gc=False):
     token_ref: int
 
 
-class Erc1155Held(msgspec.Struct, frozen=True, gc=False):
+class IdHeld(msgspec.Struct, frozen=True, gc=False):
     token: bytes
     token_id: int
     balance: int

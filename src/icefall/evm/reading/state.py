@@ -80,8 +80,9 @@ class RequestState:
         """Fetch what a transaction in the block `at` did."""
         return await self._call(at, lambda client: evm_state.receipt(client, tx_hash))
 
-    async def calls(self, tx_hash: bytes, at: At) -> Calls:
-        return await self._call(at, lambda client: evm_state.calls(client, tx_hash))
+    async def calls(self, tx_hash: bytes, block_hash: bytes) -> Calls:
+        """Fetch the calls of a transaction, from an upstream that has it in this block."""
+        return await self._call(block_hash, lambda client: evm_state.calls(client, tx_hash, block_hash))
 
     async def logs(
         self, address: bytes, topics: Sequence[bytes | None], first: int, last: int

@@ -5,13 +5,13 @@ import msgspec
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.model import ERC20, ERC721, ERC1155, TokenKind
+from icefall.evm.model import ProbedStandard
 from icefall.evm.reading.model import AFTER_ALL
+from icefall.evm.standards import STANDARDS, Holding
 
 SQL = load("icefall.evm.reading", "tokens.sql")
 SEARCH_MAX = 2_000  # contracts read to find those of a standard
 _LAST_CHARACTER = "\U0010ffff"
-_STANDARDS = ((ERC20, "ERC-20"), (ERC721, "ERC-721"), (ERC1155, "ERC-1155"))
 
 
 class TokenRead(msgspec.Struct, frozen=True, gc=False):
@@ -41,7 +41,7 @@ class ContractRead(msgspec.Struct, frozen=True, gc=False):
 class NftRead(msgspec.Struct, frozen=True, gc=False):
     token_ref: int
     token_id: int
-    is_erc721: bool  # else ERC-1155
+    holding: Holding
 
 
 class DayPrice(msgspec.Struct, frozen=True, gc=False):
@@ -92,8 +92,8 @@ class TokenReader:
         rows = await self._reader.rows(SQL.contract, {"address": address})
         if not rows:
             return None
-        standards, kind, name, symbol, decimals, has_code = rows[0]
-        return ContractRead(erc_type(standards or 0, kind), name or "", symbol or "", decimals, bool(has_code))
+        standards, probed, name, symbol, decimals, has_code = rows[0]
+        return ContractRead(erc_type(standards or 0, probed), name or "", symbol or "", decimals, bool(has_code))
 
     async def nfts(self, contract: bytes, after: bytes, limit: int) -> list[NftRead]:
         """NFTs of a contract by ID, behind the packed ID `after`; burned ones too."""
@@ -112,17 +112,18 @@ class TokenReader:
         return [DayPrice(*row) for row in await self._reader.rows(SQL.prices, {**where, "limit": limit})]
 
 
-def erc_type(standards: int, kind: str | None) -> str:
+def erc_type(standards: int, probed: str | None) -> str:
     """The standard found by calling the contract, else the first standard of its transfers."""
-    if standards and kind in (TokenKind.ERC20.value, TokenKind.ERC721.value):
-        return kind
-    return next((name for bit, name in _STANDARDS if standards & bit), "")
+    if standards and probed in (ProbedStandard.ERC20.value, ProbedStandard.ERC721.value):
+        return probed
+    return next((standard.name for standard in STANDARDS if standards & standard.number), "")
 
 
 def _token(row: Row) -> TokenRead:
-    token, address, first_block, standards, kind, name, symbol, decimals = row
-    return TokenRead(token, address, first_block, erc_type(standards, kind), name or "", symbol or "", decimals)
+    token, address, first_block, standards, probed, name, symbol, decimals = row
+    return TokenRead(token, address, first_block, erc_type(standards, probed), name or "", symbol or "", decimals)
 
 
 def _nft(row: Row) -> NftRead:
-    return NftRead(row[0], unpack_uint(row[1]), bool(row[2]))
+    token, token_id, has_owner = row
+    return NftRead(token, unpack_uint(token_id), Holding.OWNER if has_owner else Holding.AMOUNT_BY_ID)

@@ -37,14 +37,14 @@ order by lower(t.symbol collate "C"), t.token limit :limit;
 
 -- name: nfts_of_contract
 select n.token, n.token_id, exists (
-    select 1 from nft_owner o where o.token = n.token and o.token_id = n.token_id) as is_erc721
+    select 1 from nft_owner o where o.token = n.token and o.token_id = n.token_id) as has_owner
 from nft n
 where n.token = (select id from address where address = :address) and n.token_id > :after
 order by n.token_id limit :limit;
 
 -- name: nft
 select n.token, n.token_id, exists (
-    select 1 from nft_owner o where o.token = n.token and o.token_id = n.token_id) as is_erc721
+    select 1 from nft_owner o where o.token = n.token and o.token_id = n.token_id) as has_owner
 from nft n
 where n.token = (select id from address where address = :address) and n.token_id = :token_id;
 

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TypeVar
 
 from icefall.db.engine import Reader, Row
-from icefall.db.statements import load
 from icefall.evm.encoding import BITS, above, block_of, index_of, position_of, unpack_uint
 from icefall.evm.reading.lists.rows import AddressLists, transfers_of
 from icefall.evm.reading.model import (
@@ -26,6 +25,7 @@ from icefall.evm.reading.model import (
     TxParts,
     TxRead,
 )
+from icefall.evm.standards import load_statements
 
 AT_ONCE_MAX = 8
 
@@ -65,7 +65,7 @@ class Place:
             self._is_taken = False
 
 
-SQL = load("icefall.evm.reading", "transfers.sql")
+SQL = load_statements("icefall.evm.reading", "transfers.sql")
 # The columns of the views, in the order in which `_internals` and DeploymentRead take them.
 INTERNAL_COLUMNS = (
     "tx_at", "frame", "block_hash", "time", "tx_hash", "kind", "sender_address", "recipient_address", "value",

@@ -1,6 +1,15 @@
 -- Transfers, internal transactions and deployments. A list is a walk along one index, joined by key to the view of its rows.
 
--- The three lists are disjoint; each is read in index order and merged. The blocks of ERC-20 tokens are found first.
+-- fragment: {single_nft}_in_token
+select * from {single_nft}_view where token = (select id from address where address = :address)
+    and log_at >= :low and log_at < :high;
+
+-- fragment: {batched}_in_token
+select * from {batched}_view where token = (select id from address where address = :address)
+    and log_at >= :low and (log_at, position) < (:high, :inside);
+
+-- The lists of the standards are disjoint; each is read in index order and merged. The blocks of ERC-20 tokens are found
+-- first.
 -- name: in_token
 select * from (
     select v.* from erc20_in i
@@ -9,12 +18,18 @@ select * from (
         and i.block >= :low >> 24 and i.block <= :high >> 24 and v.log_at >= :low and v.log_at < :high
     order by i.block desc, v.log_at desc limit :limit) page
 union all
-select * from erc721_view where token = (select id from address where address = :address)
-    and log_at >= :low and log_at < :high
+{union {single_nft}_in_token}
 union all
-select * from erc1155_view where token = (select id from address where address = :address)
-    and log_at >= :low and (log_at, position) < (:high, :inside)
+{union {batched}_in_token}
 order by log_at desc, position desc limit :limit;
+
+-- fragment: {single_nft}_page_in_token
+({{single_nft}_in_token}
+order by log_at desc, position desc limit :limit);
+
+-- fragment: {batched}_page_in_token
+({{batched}_in_token}
+order by log_at desc, position desc limit :limit);
 
 -- Each list is bounded by itself, and so are blocks and the logs of each: otherwise the server may read and sort all of
 -- them. Of the first block, all may be listed already.
@@ -32,37 +47,39 @@ order by log_at desc, position desc limit :limit;
     order by e.log_at desc limit :limit) page
 join erc20_view v on v.log_at = page.log_at)
 union all
-(select * from erc721_view where token = (select id from address where address = :address)
-    and log_at >= :low and log_at < :high
-order by log_at desc, position desc limit :limit)
+{union {single_nft}_page_in_token}
 union all
-(select * from erc1155_view where token = (select id from address where address = :address)
-    and log_at >= :low and (log_at, position) < (:high, :inside)
-order by log_at desc, position desc limit :limit)
+{union {batched}_page_in_token}
 order by log_at desc, position desc limit :limit;
 
--- The transfers of one transaction, in log order behind (:low, :inside). The three lists are disjoint; each is read in
--- index order and merged. Reads all logs of its block up to the end of the page.
+-- fragment: {single}_of_tx
+select * from {single}_view where log_at > :low and log_at < :high and tx_index = :tx_index;
+
+-- fragment: {batched}_of_tx
+select * from {batched}_view where log_at >= :low and log_at < :high and (log_at, position) > (:low, :inside)
+    and tx_index = :tx_index;
+
+-- The transfers of one transaction, in log order behind (:low, :inside). The lists of the standards are disjoint; each is
+-- read in index order and merged. Reads all logs of its block up to the end of the page.
 -- name: transfers_of_tx
-select * from erc20_view where log_at > :low and log_at < :high and tx_index = :tx_index
+{union {single}_of_tx}
 union all
-select * from erc721_view where log_at > :low and log_at < :high and tx_index = :tx_index
-union all
-select * from erc1155_view where log_at >= :low and log_at < :high and (log_at, position) > (:low, :inside)
-    and tx_index = :tx_index
+{union {batched}_of_tx}
 order by log_at, position limit :limit;
+
+-- fragment: {single}_page_of_tx
+({{single}_of_tx}
+order by log_at, position limit :limit);
+
+-- fragment: {batched}_page_of_tx
+({{batched}_of_tx}
+order by log_at, position limit :limit);
 
 -- Each list is bounded by itself: otherwise the server may read and sort all of them.
 -- postgres: transfers_of_tx
-(select * from erc20_view where log_at > :low and log_at < :high and tx_index = :tx_index
-order by log_at, position limit :limit)
+{union {single}_page_of_tx}
 union all
-(select * from erc721_view where log_at > :low and log_at < :high and tx_index = :tx_index
-order by log_at, position limit :limit)
-union all
-(select * from erc1155_view where log_at >= :low and log_at < :high and (log_at, position) > (:low, :inside)
-    and tx_index = :tx_index
-order by log_at, position limit :limit)
+{union {batched}_page_of_tx}
 order by log_at, position limit :limit;
 
 -- name: internals_of

@@ -17,12 +17,12 @@ from icefall.evm.layouts.formulas import Layout
 from icefall.evm.model import BlockRow
 from icefall.evm.packed import BalanceChanges, PackedBlock, ResolvedBlock
 from icefall.evm.storing.folding import BalanceFolding, Baselines
-from icefall.evm.storing.rollback import TouchedAddresses
+from icefall.evm.storing.rollback import TouchedAddresses, add_to_journal
 from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys
 from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
 
 _BLOCKS_PER_STEP = 256
-TokenKinds = Sequence[tuple[bytes, int, str]]  # contract, the block at which its kind was read, TokenKind
+ProbedStandards = Sequence[tuple[bytes, int, str]]  # contract, the block it was read at, ProbedStandard
 NO_LAYOUT = b""  # stored where a proof was refused
 
 
@@ -62,6 +62,7 @@ class BatchWriter:
         self._tokens: Mapping[int, int] = {}  # stored ones among the batch's contracts: changes without a log so far
         self._blocks: list[Row] = []
         self._native: list[Row] = []
+        self._native_found_later: dict[int, list[int]] = {}  # by the block they changed at: addresses
         self._code: list[Row] = []
         self._reread: dict[int, None] = {}  # tokens whose name, symbol and decimals may have changed
         self.ids_by_block: list[BlockIds] = []
@@ -72,11 +73,11 @@ class BatchWriter:
         return {"native_balance": len(self._native), **self._gathered.written, **self._folding.written}
 
     def write(
-        self, batch: Sequence[ResolvedBlock], kinds: TokenKinds, offset: int, layouts: Sequence[FoundLayout] = ()
+        self, batch: Sequence[ResolvedBlock], probed: ProbedStandards, offset: int, layouts: Sequence[FoundLayout] = ()
     ) -> Steps:
         """Write the batch on top of the stored blocks. `offset`: the transactions before the first block ever."""
         first_new = self._ids.next_id(self._tx)
-        blocks = self._intern(batch, [address for address, _, _ in kinds])
+        blocks = self._intern(batch, [address for address, _, _ in probed])
         self.ids_by_block = [one.ids for one in blocks]
         yield
         self._folding.load([one.changes for one in blocks], first_new, [one.block.slots for one in blocks])
@@ -84,7 +85,7 @@ class BatchWriter:
         self._tokens = self._stored_tokens(batch)
         yield from self._gather(blocks, offset)
         yield from self._write_rows()
-        self._write_kinds(kinds)
+        self._write_standards(probed)
         self._write_layouts(layouts)
         yield from self._write_native(batch[0].rows.block.number)
         self._tx.run_many(SQL.put_code, self._code)
@@ -143,6 +144,8 @@ class BatchWriter:
         for row in block.native:
             before = None if row.before is None else pack_uint(row.before)
             self._native.append((ids(row.address), row.block, pack_uint(row.balance), before))
+            if row.block < number:
+                self._native_found_later.setdefault(row.block, []).append(ids(row.address))
         self._code += [(ids(address), number - 1, has) for address, has in block.earlier_code]
         self._code += [(ids(address), number, has) for address, has in block.code]
 
@@ -170,10 +173,10 @@ class BatchWriter:
         yield from self._gathered.write(self._tx)
         self._tx.run_many(SQL.reread_token, [(token,) for token in self._reread])
 
-    def _write_kinds(self, kinds: TokenKinds) -> None:
-        found = [(self._ids.of(address), block, kind) for address, block, kind in kinds]
+    def _write_standards(self, probed: ProbedStandards) -> None:
+        found = [(self._ids.of(address), block, standard) for address, block, standard in probed]
         current = [row for row in found if not self._gathered.is_of_earlier_contract(row[0], row[1])]
-        self._tx.run_many(SQL.put_token_kind, current)
+        self._tx.run_many(SQL.put_probed_standard, current)
 
     def _write_layouts(self, layouts: Sequence[FoundLayout]) -> None:
         for one in layouts:
@@ -193,6 +196,7 @@ class BatchWriter:
         new = [row for row in self._native if row[:2] not in stored] if stored else self._native
         new.sort(key=itemgetter(0, 1))
         yield from put_rows(self._tx, SQL.put_native_balance, new)
+        add_to_journal(self._tx, self._native_found_later)
 
 
 def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:

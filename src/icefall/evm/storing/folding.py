@@ -11,8 +11,9 @@ from operator import itemgetter
 from icefall.db.engine import Transaction
 from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.model import ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
+from icefall.evm.standards import BY_ID, TokenStandard
 from icefall.evm.storing.slot_folding import Erc20Balances, Folded, SlotFolding, SlotKeys, Tokens
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
@@ -26,8 +27,7 @@ INSERTS = {
     "erc20_balance": SQL.put_erc20_balance,
     "erc20_holding": SQL.put_erc20_holding,
     "erc20_holder": SQL.put_erc20_holder,
-    "erc1155_balance": SQL.put_erc1155_balance,
-    "erc1155_holding": SQL.put_erc1155_holding,
+    **{f"{one.table}_{what}": SQL.named(f"put_{one.table}_{what}") for one in BY_ID for what in ("balance", "holding")},
     "nft_owner": SQL.put_nft_owner,
     "nft_held": SQL.put_held,
     "slot": SQL.put_slot,
@@ -50,7 +50,7 @@ class BalanceFolding:
         self._slots = SlotFolding(tx, ids, self._folded, keys)
         self._untrusted = self._folded.untrusted
         self._erc20 = known
-        self._erc1155: dict[tuple[int, int, bytes], int] = {}
+        self._of_ids: dict[str, dict[tuple[int, int, bytes], int]] = {one.table: {} for one in BY_ID}
         self._owners: dict[tuple[int, bytes], int | None] = {}
         self._owners_before: dict[
             tuple[int, bytes], tuple[int | None, bytes]
@@ -69,15 +69,17 @@ class BalanceFolding:
             if known is not None:
                 self._erc20[holder, token] = unpack_uint(known)
         self._slots.load_unclaimed(first_new)
-        erc1155 = {
-            (ids(one.holder), ids(one.token), one.token, pack_uint(one.token_id))
-            for rows in batch
-            for one in rows.erc1155_deltas
-        }
-        with_id = [key for key in erc1155 if key[0] < first_new and key[1] < first_new]
-        for holder, token, token_id, known in tx.rows_of_each(SQL.known_erc1155, sorted(with_id)):
-            if known is not None:
-                self._erc1155[holder, token, token_id] = unpack_uint(known)
+        for at, standard in enumerate(BY_ID):
+            keys = {
+                (ids(one.holder), ids(one.token), one.token, pack_uint(one.token_id))
+                for rows in batch
+                for one in rows.id_deltas[at]
+            }
+            with_id = [key for key in keys if key[0] < first_new and key[1] < first_new]
+            statement = SQL.named(f"known_{standard.table}")
+            for holder, token, token_id, known in tx.rows_of_each(statement, sorted(with_id)):
+                if known is not None:
+                    self._of_ids[standard.table][holder, token, token_id] = unpack_uint(known)
         nfts = {(ids(one.token), pack_uint(one.token_id)) for rows in batch for one in rows.nft_owners}
         stored_nfts = [key for key in nfts if key[0] < first_new]
         for token, token_id, owner in tx.rows_of_each(SQL.newest_owner, sorted(stored_nfts)):
@@ -88,7 +90,8 @@ class BalanceFolding:
         self._add_erc20(rows, storage)
         if storage:
             self._slots.add(rows.block.number, self._baselines)
-        self._add_erc1155(rows)
+        for standard, changes in zip(BY_ID, rows.id_deltas, strict=True):
+            self._add_of_ids(standard, changes, rows.block.number)
         self._add_nfts(rows)
 
     @property
@@ -145,25 +148,25 @@ class BalanceFolding:
             if change.delta:
                 self._rows["erc20_balance"].append((holder, token, number, pack_uint(after)))
 
-    # -- ERC-1155 ----------------------------------------------------------------------------------------------
+    # -- amounts of IDs ----------------------------------------------------------------------------------------
 
-    def _add_erc1155(self, rows: BalanceChanges) -> None:
-        number, ids = rows.block.number, self._ids
-        for change in rows.erc1155_deltas:
+    def _add_of_ids(self, standard: TokenStandard, changes: Sequence[IdDelta], number: int) -> None:
+        ids, known = self._ids, self._of_ids[standard.table]
+        holdings, balances = self._rows[f"{standard.table}_holding"], self._rows[f"{standard.table}_balance"]
+        for change in changes:
             holder, token, token_id = ids(change.holder), ids(change.token), pack_uint(change.token_id)
             key = holder, token, token_id
-            balance = self._erc1155.get(key)
+            balance = known.get(key)
             if balance is None:
                 balance = self._baselines.get((change.token, change.holder, change.token_id), 0)
-                row = (holder, change.token, token_id, token, number, pack_uint(balance))
-                self._rows["erc1155_holding"].append(row)
+                holdings.append((holder, change.token, token_id, token, number, pack_uint(balance)))
             after = balance + change.delta
             if not 0 <= after < AMOUNT_END:
                 self._untrusted.setdefault(token, number)
                 after = max(0, min(after, AMOUNT_END - 1))
-            self._erc1155[key] = after
+            known[key] = after
             if change.delta:
-                self._rows["erc1155_balance"].append((*key, number, pack_uint(after)))
+                balances.append((*key, number, pack_uint(after)))
 
     # -- ERC-721 -----------------------------------------------------------------------------------------------
 
@@ -195,5 +198,5 @@ def newly_held(batch: Iterable[BalanceChanges]) -> set[HeldKey]:
     held = set()
     for rows in batch:
         held |= {(change.token, change.holder, NO_ID) for change in rows.erc20_deltas}
-        held |= {(change.token, change.holder, change.token_id) for change in rows.erc1155_deltas}
+        held |= {(one.token, one.holder, one.token_id) for changes in rows.id_deltas for one in changes}
     return held

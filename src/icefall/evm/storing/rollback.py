@@ -4,7 +4,7 @@ the length of the chain.
 The journal of a block, stored with it, is what its own rows do not show. Audits read it too.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -94,6 +94,17 @@ def _pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(zip(flat[::2], flat[1::2], strict=True))
 
 
+def add_to_journal(tx: Transaction, native: Mapping[int, Sequence[int]]) -> None:
+    """Note balances that changed at a stored block and were found by a later one, so that each is rolled back with the
+    block it changed at."""
+    for number, addresses in sorted(native.items()):
+        for (raw,) in tx.rows(SQL.journal_of, {"number": number}):
+            touched = unpack_touched(raw)
+            every = tuple(dict.fromkeys((*touched.native, *addresses)))
+            packed = msgspec.structs.replace(touched, native=every).pack()
+            tx.run(SQL.put_journal, {"number": number, "touched": packed})
+
+
 # -- rolling back ------------------------------------------------------------------------------------------------
 
 
@@ -110,6 +121,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     ids = holders.dropped_ids(tx, ancestor + 1, holders.counted_to(tx) + 1)
     moved = {one.table: {row[0] for row in tx.rows(SQL.named(f"moved_{one.table}"), where)} for one in STANDARDS}
     held = set(moved["erc20"])
+    _drop_code_read_for(tx, ancestor)
     for _, raw, _ in journal:
         touched = unpack_touched(raw)
         _roll_back_touched(tx, touched, ancestor)
@@ -154,6 +166,16 @@ def _roll_back_slots(tx: Transaction, tokens: Iterable[int], ancestor: int) -> N
         for token, holder, address, packed in tx.rows(SQL.new_slot_holders, {"token": each, "ancestor": ancestor}):
             tx.run(SQL.drop_slot, (token, stored_key(unpack_layout(packed), address)))
             tx.run(SQL.drop_erc20_history, (holder, token))
+
+
+def _drop_code_read_for(tx: Transaction, ancestor: int) -> None:
+    """Drop the code that was read as of the ancestor for the block after it: no journal that is left would drop it
+    together with the ancestor."""
+    own, read = (
+        {address for (raw,) in tx.rows(SQL.journal_of, {"number": number}) for address in unpack_touched(raw).code}
+        for number in (ancestor, ancestor + 1)
+    )
+    tx.run_many(SQL.drop_code, [(address, ancestor - 1) for address in sorted(read - own)])
 
 
 def _roll_back_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:

@@ -6,6 +6,12 @@
 -- name: journal
 select number, touched, next_address from block where number > :ancestor;
 
+-- name: journal_of
+select touched from block where number = :number;
+
+-- name: put_journal
+update block set touched = :touched where number = :number;
+
 -- name: moved_nfts
 select distinct +e.token, e.token_id, a.address from erc721 e join address a on a.id = e.token where e.log_at >= :from_log;
 

@@ -11,7 +11,7 @@ from icefall.evm.encoding import block_of, pack_uint, unpack_uint
 from icefall.evm.layouts.formulas import Layout, unpack_layout
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.standards import load_statements
-from icefall.evm.storing.batch import BatchWriter, FoundLayout, TokenKinds
+from icefall.evm.storing.batch import BatchWriter, FoundLayout, ProbedStandards
 from icefall.evm.storing.folding import NO_ID, Baselines, HeldKey
 from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.recent import RecentRows, clear_recent
@@ -105,9 +105,9 @@ class ChainStore:
         rows = self.read(SQL.newest_code, (number,)) if number is not None else []
         return bool(rows[0][0]) if rows else None
 
-    def token_kind(self, address: bytes) -> str | None:
+    def probed_standard(self, address: bytes) -> str | None:
         number = self.id_of(address)
-        rows = self.read(SQL.token_kind, (number,)) if number is not None else []
+        rows = self.read(SQL.probed_standard, (number,)) if number is not None else []
         return rows[0][0] if rows else None
 
     def layouts(self, contracts: Sequence[bytes]) -> dict[bytes, Layout | None]:
@@ -140,18 +140,18 @@ class ChainStore:
     async def commit(
         self,
         batch: Sequence[ResolvedBlock],
-        kinds: TokenKinds = (),
+        probed: ProbedStandards = (),
         baselines: Baselines | None = None,
         meta: Mapping[str, str] | None = None,
         layouts: Sequence[FoundLayout] = (),
     ) -> None:
         """Store consecutive blocks on top of the stored ones; all of them with their checkpoint, or none.
 
-        `kinds`: contracts whose token standard was found out, with the block it was read at.
+        `probed`: contracts whose token standard was found out, with the block it was read at.
         """
 
         def change(tx: Transaction) -> Steps:
-            yield from self._put_batch(tx, batch, kinds, baselines or {}, layouts)
+            yield from self._put_batch(tx, batch, probed, baselines or {}, layouts)
             _put_meta(tx, meta or {})
 
         try:
@@ -208,12 +208,12 @@ class ChainStore:
         self,
         tx: Transaction,
         batch: Sequence[ResolvedBlock],
-        kinds: TokenKinds,
+        probed: ProbedStandards,
         baselines: Baselines,
         layouts: Sequence[FoundLayout],
     ) -> Steps:
         writer = BatchWriter(tx, self._ids, self._erc20, self._keys, baselines)
-        yield from writer.write(batch, kinds, self._offset, layouts)
+        yield from writer.write(batch, probed, self._offset, layouts)
         rows = [block.rows for block in batch]
         put_raw(tx, rows)
         for rollup in self._rollups:

@@ -228,7 +228,7 @@ update token set silent_changes = ? where token = ?;
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;
 
--- name: put_token_kind
+-- name: put_probed_standard
 insert into token (token, first_block, kind) values (?, ?, ?)
 on conflict (token) do update set kind = excluded.kind;
 
@@ -274,7 +274,7 @@ select count(*) from (select 1 from unclaimed_slot where token = :token limit :m
 -- name: put_slot_change
 insert into slot_change (block, token, holder, token_id) values (?, ?, ?, ?);
 
--- name: token_kind
+-- name: probed_standard
 select kind from token where token = ?;
 
 -- name: mark_untrusted

@@ -214,7 +214,7 @@ def node_checks(
 ) -> Iterator[Check]:
     """The table of checks, in the order they are registered."""
     idle = traffic if shows_idle_times else None
-    yield Check("bootstrapped", lambda: bootstrapped(chains), kind=READINESS, latches=True, starting_s=CONNECTING_S)
+    yield Check("bootstrapped", lambda: bootstrapped(chains), report=READINESS, latches=True, starting_s=CONNECTING_S)
     yield Check("bootstrapped", lambda: bootstrapped(chains), starting_s=CONNECTING_S)
     for status in chains:
         yield Check(status.chain.name, status.check, tags=(id_text(status.chain.subnet_id),))

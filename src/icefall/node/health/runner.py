@@ -92,12 +92,12 @@ UNFILTERED = ("",)  # the tags of a check that is part of answers without a filt
 ENGINE_CHECK = "engine"  # the name of the result that no check has stored
 
 
-async def reported_results(node: NodeReader, fresh: Freshness, kind: str) -> list[StoredResult]:
+async def reported_results(node: NodeReader, fresh: Freshness, report: str) -> list[StoredResult]:
     """Return the results as all who report health show them: those stored, and a failed one of the engine if they are
     outdated or newer ones could not be stored."""
-    results = await node.health_results(kind)
+    results = await node.health_results(report)
     newest_ns = max((result.stored_ns for result in results), default=0)
-    stale = fresh.stale_result(newest_ns) if kind == HEALTH else None
+    stale = fresh.stale_result(newest_ns) if report == HEALTH else None
     if stale is None:
         return results
     return [*results, StoredResult(ENGINE_CHECK, [], False, msgspec.Raw(stale), newest_ns)]
@@ -109,7 +109,7 @@ class Check(msgspec.Struct, frozen=True):
     name: str
     run: Callable[[], Awaitable[Any]]
     tags: tuple[str, ...] | Callable[[], tuple[str, ...]] = ()  # none: it is global and part of every answer
-    kind: str = HEALTH
+    report: str = HEALTH  # the one that the result is part of
     latches: bool = False
     starting_s: float = 0.0  # a failure within these seconds of the start is reported, but not logged as a warning
 
@@ -157,7 +157,7 @@ class Health:
 
     async def register(self, check: Check) -> None:
         self._checks.append(check)
-        self._states[check.kind, check.name] = _State()
+        self._states[check.report, check.name] = _State()
         await self._store.write(lambda tx: _put(tx, check, passed=False, answer=NOT_YET_RUN))
         self._wake.set()
 
@@ -169,9 +169,9 @@ class Health:
         ran: set[tuple[str, str]] = set()
         while True:
             self._wake.clear()
-            fresh = [check for check in self._checks if (check.kind, check.name) not in ran]
+            fresh = [check for check in self._checks if (check.report, check.name) not in ran]
             due = fresh or self._checks
-            ran.update((check.kind, check.name) for check in due)
+            ran.update((check.report, check.name) for check in due)
             await self.run_once(due)
             try:
                 async with asyncio.timeout(self._period_s):
@@ -200,7 +200,7 @@ class Health:
             self._unstored.put(msgspec.json.encode(CheckResult(None, text, rfc3339_nano(time.time_ns()), 0)))
 
     async def _run(self, check: Check) -> tuple[Check, bool, CheckResult]:
-        state = self._states[check.kind, check.name]
+        state = self._states[check.report, check.name]
         began, timestamp = time.perf_counter_ns(), rfc3339_nano(time.time_ns())
         message, error = await self._attempt(check, state)
         duration = (state.ended_ns or time.perf_counter_ns()) - began
@@ -215,7 +215,7 @@ class Health:
             state.first_failure = state.first_failure or timestamp
             if not state.is_logged and time.monotonic() - state.registered_at >= check.starting_s:
                 state.is_logged = True
-                self._log.warn("check failed", check=check.name, kind=check.kind, error=error)
+                self._log.warn("check failed", check=check.name, report=check.report, error=error)
         answer = CheckResult(message, error, timestamp, duration, state.failures, state.first_failure)
         return check, error is None, answer
 
@@ -249,7 +249,7 @@ def _put(tx: Transaction, check: Check, *, passed: bool, answer: bytes) -> None:
     tx.run(
         SQL.put_health_result,
         {
-            "kind": check.kind,
+            "report": check.report,
             "name": check.name,
             "tags": tags,
             "passed": passed,

@@ -130,7 +130,8 @@ _LIMITATIONS = (
     _Limitation(
         _preferred(calls=True),
         lambda it: not it.calls_format,
-        "no call traces: internal transactions and contracts created by contracts are missing",
+        "no call traces: internal transactions are not listed, and contracts created by contracts are missing in lists,"
+        " deployments, cumulativeContracts and cumulativeDeployers",
     ),
     _Limitation(
         _preferred(calls=False),
@@ -140,7 +141,8 @@ _LIMITATIONS = (
     _Limitation(
         "archive",
         lambda it: not it.archive,
-        "no archive: state and traces of old blocks are gone, so only new blocks can be indexed whole",
+        "no archive: state and traces of old blocks are gone. Old blocks can be indexed without traces (traces = false"
+        " in [[chain]]): then past balances that logs do not determine are unknown",
     ),
     _Limitation("block_receipts", lambda it: not it.block_receipts, "receipts are fetched one by one: slower", False),
     _Limitation("batches", lambda it: not it.batches, "one call per request: slower", False),
@@ -334,3 +336,9 @@ def quantity(outcome: Outcome, what: str) -> int:
 def limitations(upstreams: Sequence[Capabilities]) -> list[str]:
     """Return what is missing or slow at all of several upstreams; nothing if there are none."""
     return [row.text for row in _LIMITATIONS if upstreams and all(row.holds(it) for it in upstreams)]
+
+
+def limitations_without(*, calls: bool, diffs: bool) -> list[str]:
+    """Return what is missing in an index without calls, or without diffs."""
+    wanted = [_preferred(calls=is_calls) for is_calls, is_missing in ((True, calls), (False, diffs)) if is_missing]
+    return [next(row.text for row in _LIMITATIONS if row.field == field) for field in wanted]

@@ -165,15 +165,23 @@ async def receipt(client: EvmClient, tx_hash: bytes) -> Receipt:
     return found[0]
 
 
-async def calls(client: EvmClient, tx_hash: bytes) -> Calls:
-    """Fetch the calls of a transaction in the first trace format that the upstream has; Unsupported if it has none."""
+async def calls(client: EvmClient, tx_hash: bytes, block_hash: bytes) -> Calls:
+    """Fetch the calls of a transaction in the first trace format that the upstream has; Unsupported if it has none.
+
+    NotThere if the transaction is in another block than `block_hash`, where it may have done something else. A trace
+    does not name its block: the receipt does, and is asked for afterwards.
+    """
     traces, raw = await _tx_traces(client, _hex(tx_hash))
     if raw == _NULL:
         raise NotThere(f"{client.name} has no transaction {_hex(tx_hash)}")
     try:
-        return decode_tx_calls(raw, traces)
+        found = decode_tx_calls(raw, traces)
     except WireError as error:
         raise InvalidAnswer(str(error)) from error
+    traced_in = (await receipt(client, tx_hash)).block_hash
+    if traced_in != block_hash:
+        raise NotThere(f"{client.name} has transaction {_hex(tx_hash)} in block {_hex(traced_in)}")
+    return found
 
 
 async def _tx_traces(client: EvmClient, tx_hash: str) -> tuple[TraceFormat, bytes]:

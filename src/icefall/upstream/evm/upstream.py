@@ -23,13 +23,17 @@ from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, Call, EvmCl
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, WrongChain
 from icefall.upstream.evm.fetch import TracerUntested, UpstreamView, fetch_run, read_block_hash, read_head
 from icefall.upstream.evm.prefetch import PREFETCH_LIMITS, Prefetcher, PrefetchLimits
-from icefall.upstream.evm.probe import Capabilities, limitations, probe
+from icefall.upstream.evm.probe import Capabilities, limitations, limitations_without, probe
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import Pool, PoolLog
 
 _T = TypeVar("_T")
 _TIMEOUT_S = 60.0
+_NEEDS_ARCHIVE = (
+    "the traces of this block need an archive node in the rpc of its [[chain]]. An index that begins anew can do "
+    "without them: traces = false there, or a later start_block"
+)
 _ATTEMPTS = 4  # of one call, at one upstream that answers, but incompletely
 
 
@@ -38,6 +42,9 @@ class RequiredTraces(msgspec.Struct, frozen=True):
 
     calls: bool
     diffs: bool
+
+
+NO_TRACES = RequiredTraces(calls=False, diffs=False)
 
 
 class Source:
@@ -66,8 +73,8 @@ def _unknown_block() -> int | None:
 
 class EvmUpstream:
     """Several upstreams of one chain. `required` is what the most capable of them provides, unless it is passed in.
-    `genesis`: the hash of block 0, where it is known; None where it may change. `busy_block`: the number of a block
-    with transactions, where one is known."""
+    `traces` False: none are fetched, whatever the upstreams have. `genesis`: the hash of block 0, where it is known;
+    None where it may change. `busy_block`: the number of a block with transactions, where one is known."""
 
     def __init__(
         self,
@@ -76,6 +83,7 @@ class EvmUpstream:
         log: PoolLog,
         *,
         required: RequiredTraces | None = None,
+        traces: bool = True,
         genesis: Callable[[], bytes | None] | None = _unknown_genesis,
         busy_block: Callable[[], int | None] = _unknown_block,
         clock: Clock | None = None,
@@ -88,7 +96,8 @@ class EvmUpstream:
     ) -> None:
         self.clock = clock or Clock()
         self.chain_id = chain_id
-        self.required = required
+        self.required = required if traces else NO_TRACES
+        self._only = None if traces else NO_TRACES
         self._genesis = genesis
         self._busy_block = busy_block
         self.last_prefetch: Prefetcher | None = None
@@ -139,8 +148,12 @@ class EvmUpstream:
         return any(can.is_avalanche for can in self.capabilities().values())
 
     def degraded(self) -> list[str]:
-        """Features that none of the usable upstreams has, as text."""
-        return limitations([source.capabilities for source in self.pool.usable() if source.capabilities is not None])
+        """What is missing because none of the usable upstreams has it, or because the index was begun without it, as
+        text."""
+        found = limitations([source.capabilities for source in self.pool.usable() if source.capabilities is not None])
+        if self.required is not None:
+            found += limitations_without(calls=not self.required.calls, diffs=not self.required.diffs)
+        return list(dict.fromkeys(found))
 
     @property
     def genesis_hash(self) -> str | None:
@@ -243,7 +256,8 @@ class EvmUpstream:
         if self.required is None:
             await self.pool.probe_all()
             self._settle_required()
-        prefetch = self.last_prefetch = Prefetcher(self._run, self._prefetch_limits, self._per_block)
+        run = partial(self._run, only=self._only)
+        prefetch = self.last_prefetch = Prefetcher(run, self._prefetch_limits, self._per_block)
         async with aclosing(prefetch.blocks(numbers)) as blocks:
             async for block in blocks:
                 self._per_block = prefetch.per_block
@@ -276,7 +290,10 @@ class EvmUpstream:
 
         if self.pool.usable() and not self.has_source(only):
             await self.pool.probe_all()  # what they lacked when they were probed may have been a passing failure
-        return await self._with_failover(work, able=lambda source: source.provides(only or self.required))
+        try:
+            return await self._with_failover(work, able=lambda source: source.provides(only or self.required))
+        except NoState as pruned:
+            raise NoState(f"{pruned}: {_NEEDS_ARCHIVE}", pruned.code) from pruned
 
     # -- state -------------------------------------------------------------------------------------------------
 

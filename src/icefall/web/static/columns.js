@@ -3,6 +3,13 @@ import { h, icon } from "./dom.js";
 import { percent, short, whole } from "./format.js";
 import { address, badge, blockLink, clip, id, method, quantity, status, time, to, txLink } from "./parts.js";
 
+// The token standards, as the API names them: the beginning of its fields, and the name shown. Those with IDs are NFTs.
+export const STANDARDS = [
+  { key: "erc20", name: "ERC-20", hasIds: false },
+  { key: "erc721", name: "ERC-721", hasIds: true },
+  { key: "erc1155", name: "ERC-1155", hasIds: true },
+];
+
 const age = { name: "Time", on: "aside", cell: (row) => time(row.blockTimestamp) };
 const block = (chain) => ({ name: "Block", cell: (row) => blockLink(row.chainId || chain, row.blockNumber) });
 
@@ -125,17 +132,21 @@ export function transferColumns({ chain, of, token = true, linked = true }) {
 
 function transferred(row, chain, full) {
   if (row.erc20Token) return quantity(row.value, row.erc20Token.decimals, "", { full });
-  const token = row.erc721Token || row.erc1155Token;
+  const token = movedToken(row);
   const number = h(
     "a",
     { href: to.nft(chain, token.address, token.tokenId), title: token.tokenId },
     `#${clip(token.tokenId, 14)}`,
   );
-  return row.erc1155Token ? h("span.number", {}, whole(row.value), " × ", number) : number;
+  return row.value === undefined ? number : h("span.number", {}, whole(row.value), " × ", number);
+}
+
+function movedToken(row) {
+  return row[`${STANDARDS.find(({ key }) => row[`${key}Token`]).key}Token`];
 }
 
 function tokenOfTransfer(row, chain) {
-  const token = row.erc20Token || row.erc721Token || row.erc1155Token;
+  const token = movedToken(row);
   const href = (row.erc20Token ? to.token : to.collection)(chain, token.address);
   const isNamed = token.name || token.symbol;
   return h(isNamed ? "a" : "a.mono", { href, title: token.address }, isNamed ? tokenName(token) : short(token.address));

@@ -15,7 +15,8 @@ from icefall.api.data.handlers.chains import has_blocks, is_of_network
 from icefall.api.data.render.context import context_for
 from icefall.api.data.render.transactions import block, native
 from icefall.api.data.schema.chains import AllBlocksParams, EvmBlockPage
-from icefall.api.data.schema.transactions import AllTxsParams, NativeTransaction, NativeTransactionPage
+from icefall.api.data.schema.transactions import AllTxsParams, NativeTransactionPage
+from icefall.api.data.schema.transfers import NativeTransaction
 from icefall.api.dialect import Dialect
 from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.evm.encoding import above, block_of

@@ -1,36 +1,32 @@
-"""Balances of an address: the native token and ERC-20, ERC-721 and ERC-1155 tokens, by token address and ID.
+"""Balances of an address: the native token and tokens of each standard, by token address and ID.
 
 All pages of a list show the same block: the requested one, or the newest when the first page was served. If a
 reorganisation removes that block, the list cannot be continued. Only ERC-721 tokens are listed as they are owned now.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from msgspec import UNSET, UnsetType
 
 from icefall.api.data.render.balances import (
+    NFT_BALANCE,
     BalanceCursor,
     erc20_balance,
-    erc721_balance,
-    erc1155_balance,
     native_balance,
     unpack_balance_cursor,
 )
 from icefall.api.data.render.context import AnswerContext, balances_context
 from icefall.api.data.render.text import Money, money_of
 from icefall.api.data.schema.balances import (
+    NFT_BALANCES,
     CollectibleBalances,
     Erc20Balances,
     Erc20BalancesParams,
-    Erc721Balances,
-    Erc721TokenBalance,
-    Erc1155Balances,
-    Erc1155BalancesParams,
-    Erc1155TokenBalance,
     NativeBalanceParams,
     NativeBalanceResult,
     NativeTokenBalance,
+    NftBalance,
     NftBalancesParams,
 )
 from icefall.api.dialect import Dialect
@@ -38,16 +34,15 @@ from icefall.api.http.paging import Paging
 from icefall.api.http.row import Charged, Handler, Weight
 from icefall.api.http.structs import Page
 from icefall.errors import BadRequest, Unavailable
-from icefall.evm.reading.balances import BalanceReader, CallBudget, NftKey
+from icefall.evm.reading.balances import CallBudget
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
-from icefall.evm.reading.model import BlockRead, Erc20Held, Erc1155Held, NftHeld
+from icefall.evm.reading.model import BlockRead, Erc20Held, IdHeld, NftHeld
+from icefall.evm.standards import WITH_IDS, TokenStandard
 
 CALLS_PER_SMALL = 20  # contract calls for which a request pays a Small weight more
 _ROUNDS_MAX = 5  # of reading further, where a page is full of tokens that are filtered out
 MALICIOUS = "Malicious"
 T = TypeVar("T")
-Read = Callable[[BalanceReader, Any, BalanceCursor, CallBudget], Awaitable[tuple[Sequence[Any], NftKey | None]]]
-Render = Callable[[EvmChain, Dialect, Any], Awaitable[Sequence[Any]]]
 
 
 async def get_native(params: NativeBalanceParams, chains: ChainDirectory, dialect: Dialect) -> NativeBalanceResult:
@@ -90,60 +85,49 @@ async def _erc20_page(
     return held, after
 
 
-def _list_of(route: str, read: Read, render: Render, page: Callable[..., Page], field: str) -> Handler:
-    """The handler of one list of NFTs: `read` returns the tokens of a page and the key of the last one if more follow,
-    `render` makes items of them, `field` of `page` holds those."""
+def _list_of(standard: TokenStandard) -> Handler:
+    """The handler of the list of one standard whose tokens have IDs."""
+    route, field = f"balances:list{standard.label}", f"{standard.table}_token_balances"
 
     async def list_page(params: Any, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> Page | Charged:
         chain, budget = await chains.find(params.chain_id), CallBudget()
         start = await _start(route, params, paging, chain, getattr(params, "block_number", None))
         native = await _native(chain, dialect, params.address, start.block, "usd")
-        held, after = await read(chain.balances, params, start, budget)
+        held, after = await chain.balances.with_ids(
+            standard, params.address, start.block, start.key, params.page_size, params.contract_address, budget
+        )
         token = _token(route, params, paging, None if after is None else start.after(*after))
-        items = {field: await render(chain, dialect, held)}
+        items = {field: await _rendered(chain, dialect, standard, held)}
+        page: Any = NFT_BALANCES[standard.number]
         return charged(page(next_page_token=token, native_token_balance=native, **items), budget)
 
     return list_page
 
 
-async def _read_erc721(
-    balances: BalanceReader, params: NftBalancesParams, start: BalanceCursor, budget: CallBudget
-) -> tuple[list[NftHeld], NftKey | None]:
-    return await balances.nfts(params.address, start.key, params.page_size, params.contract_address, budget)
-
-
-async def _read_erc1155(
-    balances: BalanceReader, params: Erc1155BalancesParams, start: BalanceCursor, budget: CallBudget
-) -> tuple[list[Erc1155Held], NftKey | None]:
-    return await balances.erc1155(
-        params.address, start.block, start.key, params.page_size, params.contract_address, budget
-    )
+list_standard = {standard.number: _list_of(standard) for standard in WITH_IDS}
 
 
 async def list_collectibles(
     params: NftBalancesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect
 ) -> CollectibleBalances | Charged:
-    """List the NFTs of an address: its ERC-721 tokens first, then its ERC-1155 tokens."""
-    chain = await chains.find(params.chain_id)
+    """List the NFTs of an address, those of one standard after those of another."""
+    chain, budget = await chains.find(params.chain_id), CallBudget()
     start = await _start("balances:listCollectibles", params, paging, chain, None)
-    rendered: list[Erc721TokenBalance | Erc1155TokenBalance] = []
-    more: BalanceCursor | None = None
-    key, budget = start.key, CallBudget()
-    if not start.is_1155:
-        nfts, after = await chain.balances.nfts(params.address, key, params.page_size, params.contract_address, budget)
-        rendered += await _erc721(chain, dialect, nfts)
-        more = start.after(b"", is_1155=True) if after is None else start.after(*after)
-        key = None
-    if budget.left and (more is None or more.is_1155):
-        wanted = params.page_size - len(rendered)
-        held, after = await chain.balances.erc1155(
-            params.address, start.block, key, max(wanted, 1), params.contract_address, budget
+    rendered: list[NftBalance] = []
+    more: BalanceCursor | None = start
+    while more is not None and budget.left:
+        standard, wanted = WITH_IDS[more.part], params.page_size - len(rendered)
+        held, after = await chain.balances.with_ids(
+            standard, params.address, start.block, more.key, max(wanted, 1), params.contract_address, budget
         )
         if wanted:
-            rendered += await _erc1155(chain, dialect, held)
-            more = None if after is None else start.after(*after, is_1155=True)
-        elif not held and after is None:
-            more = None  # the page ended with the last token of all
+            rendered += await _rendered(chain, dialect, standard, held)
+        elif held or after is not None:
+            break  # the page is full, and the next one begins with this standard
+        if after is not None:
+            more = start.after(*after, part=more.part)
+            break
+        more = start.after(b"", part=more.part + 1) if more.part + 1 < len(WITH_IDS) else None
     token = _token("balances:listCollectibles", params, paging, more)
     return charged(CollectibleBalances(next_page_token=token, collectible_balances=rendered), budget)
 
@@ -153,17 +137,14 @@ def charged(result: T, budget: CallBudget) -> T | Charged:
     return Charged(result, units) if units else result
 
 
-async def _erc721(chain: EvmChain, dialect: Dialect, held: Sequence[NftHeld]) -> list[Erc721TokenBalance]:
+async def _rendered(
+    chain: EvmChain, dialect: Dialect, standard: TokenStandard, held: Sequence[NftHeld | IdHeld]
+) -> list[NftBalance]:
     context = await _nft_context(chain, dialect, held)
-    return [erc721_balance(context, one) for one in held]
+    return [NFT_BALANCE[standard.number](context, one) for one in held]
 
 
-async def _erc1155(chain: EvmChain, dialect: Dialect, held: Sequence[Erc1155Held]) -> list[Erc1155TokenBalance]:
-    context = await _nft_context(chain, dialect, held)
-    return [erc1155_balance(context, one) for one in held]
-
-
-async def _nft_context(chain: EvmChain, dialect: Dialect, held: Sequence[NftHeld | Erc1155Held]) -> AnswerContext:
+async def _nft_context(chain: EvmChain, dialect: Dialect, held: Sequence[NftHeld | IdHeld]) -> AnswerContext:
     return AnswerContext(
         chain.info.id,
         dialect,
@@ -182,10 +163,6 @@ async def _native(chain: EvmChain, dialect: Dialect, address: bytes, block: int,
     balance = await chain.balances.native(address, block)
     price = await chain.enriched.native_price(currency)
     return native_balance(_money(dialect, currency), chain.info, balance, price)
-
-
-list_erc721 = _list_of("balances:listErc721", _read_erc721, _erc721, Erc721Balances, "erc721_token_balances")
-list_erc1155 = _list_of("balances:listErc1155", _read_erc1155, _erc1155, Erc1155Balances, "erc1155_token_balances")
 
 
 # -- which block, which page -------------------------------------------------------------------------------------------

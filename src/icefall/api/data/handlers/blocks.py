@@ -8,7 +8,8 @@ from icefall.api.data.render.context import context_for
 from icefall.api.data.render.text import RawJson
 from icefall.api.data.render.transactions import block, native
 from icefall.api.data.schema.chains import BlockByTimeParams, BlockParams, BlocksParams, BlockTxsParams, EvmBlockPage
-from icefall.api.data.schema.transactions import NativeTransaction, NativeTransactionPage
+from icefall.api.data.schema.transactions import NativeTransactionPage
+from icefall.api.data.schema.transfers import NativeTransaction
 from icefall.api.dialect import Dialect
 from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.errors import NotFound

@@ -4,23 +4,24 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.data.render.tokens import decimals_or_unknown, text_or_unknown
 from icefall.api.data.schema.tokens import (
+    NFT_CONTRACTS,
     Contract,
     ContractPage,
     ContractParams,
     DeploymentDetails,
     DeploymentsParams,
     Erc20Contract,
-    Erc721Contract,
-    Erc1155Contract,
     UnknownContract,
 )
 from icefall.api.dialect import Dialect
 from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import NotFound
-from icefall.evm.reading.directory import ChainDirectory
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import DeploymentRead
 from icefall.evm.reading.tokens import ContractRead
+
+_WITHOUT_CALLS = ". This index has no call traces: contracts created by contracts are not known to it"
 
 
 async def contract_metadata(params: ContractParams, chains: ChainDirectory, dialect: Dialect) -> Contract:
@@ -29,7 +30,8 @@ async def contract_metadata(params: ContractParams, chains: ChainDirectory, dial
     contract = await chain.tokens.contract(params.address)
     deployment = await chain.transfers.deployment(params.address)
     if deployment is None and (contract is None or not (contract.erc_type or contract.has_code)):
-        raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(params.address)}")
+        why = await why_deployments_lack(chain)
+        raise NotFound(f"chain {chain.info.id} has no indexed contract {address_text(params.address)}{why}")
     return _result(dialect, params.address, contract, deployment)
 
 
@@ -46,6 +48,11 @@ async def contract_deployments(
     return ContractPage(next_page_token=token, contracts=rendered)
 
 
+async def why_deployments_lack(chain: EvmChain) -> str:
+    """The end of an error about a contract that is not found; empty if every deployment of the chain is indexed."""
+    return _WITHOUT_CALLS if await chain.blocks.meta("has_calls") == "0" else ""
+
+
 def _result(
     dialect: Dialect, address: bytes, contract: ContractRead | None, deployment: DeploymentRead | None
 ) -> Contract:
@@ -56,8 +63,8 @@ def _result(
     if contract.erc_type == "ERC-20":
         decimals = decimals_or_unknown(dialect, contract.decimals)
         return Erc20Contract(name=name, symbol=symbol, decimals=decimals, address=text, deployment_details=details)
-    kind = Erc721Contract if contract.erc_type == "ERC-721" else Erc1155Contract
-    return kind(name=name, symbol=symbol, address=text, deployment_details=details)
+    result = NFT_CONTRACTS[contract.erc_type]
+    return result(name=name, symbol=symbol, address=text, deployment_details=details)
 
 
 def _details(deployment: DeploymentRead | None) -> DeploymentDetails | UnsetType:

@@ -7,7 +7,6 @@ from msgspec import UNSET
 
 from icefall.api.data.handlers.chains import has_blocks
 from icefall.api.data.schema.explorer import (
-    ErcType,
     Found,
     FoundAddress,
     FoundBlock,
@@ -16,6 +15,7 @@ from icefall.api.data.schema.explorer import (
     SearchParams,
     SearchResult,
 )
+from icefall.api.data.schema.tokens import ErcType
 from icefall.api.http.structs import address_text, hash_text
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead

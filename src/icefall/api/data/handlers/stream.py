@@ -24,10 +24,10 @@ from icefall.api.dialect import Dialect
 from icefall.api.http.rest_params import EVENT_ID_SIZE_MAX
 from icefall.api.http.streams import KEEP_ALIVE, EventStream, event, position
 from icefall.errors import BadRequest, Unavailable
-from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import BlockRead, PageRange, TransferRead, TxRead
 from icefall.evm.reading.one_history import in_one_history
+from icefall.evm.standards import STANDARDS
 
 POLL_S = 1.0
 KEEP_ALIVE_S = 15.0
@@ -240,7 +240,7 @@ class _Events:
     @staticmethod
     async def _transfers(chain: EvmChain, block: BlockRead, address: bytes) -> list[TransferRead]:
         span = PageRange(block.number, block.number + 1)
-        found = [await chain.lists.transfers_of(one, address, span, ROWS_MAX) for one in (ERC20, ERC721, ERC1155)]
+        found = [await chain.lists.transfers_of(one.number, address, span, ROWS_MAX) for one in STANDARDS]
         return sorted((row for rows in found for row in rows), key=lambda row: (row.log_at, row.position))
 
 

@@ -7,10 +7,9 @@ from msgspec import UNSET
 
 from icefall.api.data.render.context import nft_context
 from icefall.api.data.render.text import Money
-from icefall.api.data.render.tokens import erc721_token, erc1155_token
+from icefall.api.data.render.tokens import NFT_TOKENS
 from icefall.api.data.schema.explorer import (
     DailyPrice,
-    ErcType,
     PricePage,
     PricesParams,
     TokenPage,
@@ -20,10 +19,10 @@ from icefall.api.data.schema.explorer import (
 from icefall.api.data.schema.tokens import (
     CollectionParams,
     CurrencyCode,
-    Erc721Token,
-    Erc1155Token,
+    ErcType,
     HolderPage,
     HoldersParams,
+    Nft,
     NftPage,
     NftParams,
     TokenHolder,
@@ -40,10 +39,12 @@ from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.holders import HolderRead, HolderTotal
 from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.tokens import NftRead, TokenRead
+from icefall.evm.standards import WITH_IDS
 from icefall.evm.status import IndexerCalls
 
 _PRICES, _TOKENS, _NFTS, _HOLDERS = "prices", "tokens", "collectionTokens", "holders"
 _REF_SIZE = 8
+_RENDER = {standard.holding: NFT_TOKENS[standard.number] for standard in WITH_IDS}
 
 
 async def list_tokens(params: TokensParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> TokenPage:
@@ -99,7 +100,7 @@ async def list_nfts(params: CollectionParams, chains: ChainDirectory, paging: Pa
     return NftPage(next_page_token=token, tokens=rendered)
 
 
-async def get_token(params: NftParams, chains: ChainDirectory, dialect: Dialect) -> Erc721Token | Erc1155Token:
+async def get_token(params: NftParams, chains: ChainDirectory, dialect: Dialect) -> Nft:
     chain = await chains.find(params.chain_id)
     found = await _nft(chain, params)
     (rendered,) = await _rendered(chain, dialect, params.address, [found])
@@ -123,19 +124,14 @@ async def _nft(chain: EvmChain, params: NftParams) -> NftRead:
     return found
 
 
-async def _rendered(
-    chain: EvmChain, dialect: Dialect, contract: bytes, nfts: Sequence[NftRead]
-) -> list[Erc721Token | Erc1155Token]:
+async def _rendered(chain: EvmChain, dialect: Dialect, contract: bytes, nfts: Sequence[NftRead]) -> list[Nft]:
     context = await nft_context(chain, dialect, contract, nfts)
-    return [
-        (erc721_token if one.is_erc721 else erc1155_token)(context, contract, one.token_ref, one.token_id)
-        for one in nfts
-    ]
+    return [_RENDER[one.holding](context, contract, one.token_ref, one.token_id) for one in nfts]
 
 
 async def token_holders(params: HoldersParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> HolderPage:
-    """List the holders of a token, largest first. A contract with several standards has the holders of the first:
-    ERC-20, ERC-721, ERC-1155."""
+    """List the holders of a token, largest first. A contract with several standards has the holders of the first, in
+    the order of evm/standards.py."""
     chain = await chains.find(params.chain_id)
     raw = paging.after(_HOLDERS, params)
     after = (int.from_bytes(raw[_REF_SIZE:], "big"), int.from_bytes(raw[:_REF_SIZE], "big")) if raw else None

@@ -7,6 +7,7 @@ from contextlib import suppress
 from msgspec import UNSET
 
 from icefall.api.data.handlers.chains import network_token
+from icefall.api.data.handlers.contracts import why_deployments_lack
 from icefall.api.data.render.context import AnswerContext, context_for
 from icefall.api.data.render.transactions import details, full_native, internal, native, transfer, whole_lists
 from icefall.api.data.schema.transactions import (
@@ -116,7 +117,8 @@ async def get_deployment(params: DeploymentParams, chains: ChainDirectory, diale
     deployment = await chain.transfers.deployment(params.address)
     full = await chain.blocks.full_tx_at(deployment.tx_at) if deployment else None
     if full is None:
-        raise NotFound(f"no indexed transaction of chain {chain.info.id} deployed {address_text(params.address)}")
+        address, why = address_text(params.address), await why_deployments_lack(chain)
+        raise NotFound(f"no indexed transaction of chain {chain.info.id} deployed {address}{why}")
     return await _whole(chain, chains, dialect, full, params.currency)
 
 
@@ -128,11 +130,11 @@ async def _whole(
         parts = await chain.transfers.parts_of_tx(full.tx.tx_at, place)
         context = await context_for(chain, dialect, [full.tx, *_rows_in([parts])], currency)
         return WholeTransaction(
-            *await whole_lists(context, parts),
-            await _network_token(chain, context, full.tx.location.time, currency),
-            full_native(context, full),
-            await _message(message, chains) if message else UNSET,
-            parts.truncated or UNSET,
+            **await whole_lists(context, parts),
+            network_token_details=await _network_token(chain, context, full.tx.location.time, currency),
+            native_transaction=full_native(context, full),
+            teleporter_message_info=await _message(message, chains) if message else UNSET,
+            truncated=parts.truncated or UNSET,
         )
 
 

@@ -6,10 +6,8 @@ from typing import Any
 from icefall.api.data.render.context import AnswerContext, context_for
 from icefall.api.data.render.transactions import internal, transfer
 from icefall.api.data.schema.transfers import (
+    TRANSFER_PAGES,
     AddressPage,
-    Erc20TransferPage,
-    Erc721TransferPage,
-    Erc1155TransferPage,
     InternalTransactionPage,
     TokenTransferPage,
 )
@@ -18,9 +16,10 @@ from icefall.api.http.paging import Paging, cut, page_range
 from icefall.api.http.row import Handler
 from icefall.api.http.structs import Page
 from icefall.evm.enriching.reader import AnswerTokens
-from icefall.evm.model import ERC721, ERC1155
+from icefall.evm.model import ERC20
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import InternalRead, PageRange, TransferRead
+from icefall.evm.standards import STANDARDS
 
 Rows = Sequence[TransferRead | InternalRead]
 Read = Callable[[EvmChain, bytes, PageRange, int], Awaitable[tuple[Rows, AnswerTokens | None]]]
@@ -35,6 +34,8 @@ def _rows_alone(read: Callable[[EvmChain, bytes, PageRange, int], Awaitable[Rows
 
 
 def _of_standard(standard: int) -> Read:
+    if standard == ERC20:
+        return _erc20
     return _rows_alone(lambda chain, address, span, limit: chain.lists.transfers_of(standard, address, span, limit))
 
 
@@ -60,9 +61,10 @@ def _list_of(
     return list_page
 
 
-list_erc20 = _list_of("listErc20", _erc20, transfer, Erc20TransferPage)
-list_erc721 = _list_of("listErc721", _of_standard(ERC721), transfer, Erc721TransferPage)
-list_erc1155 = _list_of("listErc1155", _of_standard(ERC1155), transfer, Erc1155TransferPage)
+list_standard = {  # by its number
+    one.number: _list_of(f"list{one.label}", _of_standard(one.number), transfer, TRANSFER_PAGES[one.number])
+    for one in STANDARDS
+}
 list_internals = _list_of(
     "listInternals",
     _rows_alone(lambda chain, *page: chain.transfers.internals_of(*page)),

@@ -1,40 +1,42 @@
 """Balances of an address as the chain data API returns them, and the cursors of their lists."""
 
 import struct
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from msgspec import UNSET, Raw
 
 from icefall.api.data.render.context import AnswerContext
 from icefall.api.data.render.text import Money, RawJson, json_text, quoted
 from icefall.api.data.render.tokens import decimals_or_unknown, erc721_metadata, erc1155_metadata, text_or_unknown
-from icefall.api.data.schema.balances import Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance
+from icefall.api.data.schema.balances import Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance, NftBalance
 from icefall.api.http.structs import address_text
 from icefall.evm.enriching.reader import NftDetails, TokenDetails
+from icefall.evm.model import ERC721, ERC1155
 from icefall.evm.reading.directory import ChainInfo
-from icefall.evm.reading.model import Erc20Held, Erc1155Held, NftHeld
+from icefall.evm.reading.model import Erc20Held, IdHeld, NftHeld
 
-_HEAD = ">Q32s?"
+_HEAD = ">Q32sB"
 _TOKEN_SIZE = 20
 _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
 
 class BalanceCursor(NamedTuple):
-    """The block of the first page, and the last token listed, empty if there is none yet. `is_1155` is true in the
-    second part of a list that has ERC-721 tokens first and then ERC-1155 tokens."""
+    """The block of the first page, and the last token listed, empty if there is none yet. `part` counts the standards
+    that are listed already, in a list that has the tokens of one after those of another."""
 
     block: int
     block_hash: bytes
     token: bytes = b""
     token_id: int = 0
-    is_1155: bool = False
+    part: int = 0
 
-    def after(self, token: bytes, token_id: int = 0, *, is_1155: bool = False) -> "BalanceCursor":
+    def after(self, token: bytes, token_id: int = 0, *, part: int = 0) -> "BalanceCursor":
         """Return the cursor with which the next page of the same list begins."""
-        return BalanceCursor(self.block, self.block_hash, token, token_id, is_1155)
+        return BalanceCursor(self.block, self.block_hash, token, token_id, part)
 
     def pack(self) -> bytes:
-        head = struct.pack(_HEAD, self.block, self.block_hash, self.is_1155)
+        head = struct.pack(_HEAD, self.block, self.block_hash, self.part)
         return head + self.token + self.token_id.to_bytes((self.token_id.bit_length() + 7) // 8, "big")
 
     @property
@@ -43,9 +45,9 @@ class BalanceCursor(NamedTuple):
 
 
 def unpack_balance_cursor(raw: bytes) -> BalanceCursor:
-    block, block_hash, is_1155 = struct.unpack_from(_HEAD, raw)
+    block, block_hash, part = struct.unpack_from(_HEAD, raw)
     rest = raw[struct.calcsize(_HEAD) :]
-    return BalanceCursor(block, block_hash, rest[:_TOKEN_SIZE], int.from_bytes(rest[_TOKEN_SIZE:], "big"), is_1155)
+    return BalanceCursor(block, block_hash, rest[:_TOKEN_SIZE], int.from_bytes(rest[_TOKEN_SIZE:], "big"), part)
 
 
 def native_balance(money: Money, info: ChainInfo, balance: int, price: str | None) -> NativeTokenBalance:
@@ -104,7 +106,7 @@ def erc721_balance(context: AnswerContext, held: NftHeld) -> Erc721TokenBalance:
     )
 
 
-def erc1155_balance(context: AnswerContext, held: Erc1155Held) -> Erc1155TokenBalance:
+def erc1155_balance(context: AnswerContext, held: IdHeld) -> Erc1155TokenBalance:
     nft = context.nfts.get((held.token_ref, held.token_id), _NO_NFT)
     return Erc1155TokenBalance(
         address=address_text(held.token),
@@ -114,3 +116,7 @@ def erc1155_balance(context: AnswerContext, held: Erc1155Held) -> Erc1155TokenBa
         chain_id=context.chain_id,
         balance=str(held.balance),
     )
+
+
+# A balance of a standard whose tokens have IDs, by its number: of an NftHeld or an IdHeld.
+NFT_BALANCE: dict[int, Callable[[AnswerContext, Any], NftBalance]] = {ERC721: erc721_balance, ERC1155: erc1155_balance}

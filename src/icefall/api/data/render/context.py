@@ -17,6 +17,7 @@ from icefall.evm.model import ERC20, ERC721
 from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
 from icefall.evm.reading.tokens import NftRead
+from icefall.evm.standards import Holding
 
 PIECE = 200  # rows rendered or looked up at a time, about 5 ms
 T = TypeVar("T")
@@ -94,7 +95,7 @@ async def context_for(
                 continue
             nfts.add((row.token_ref, row.token_id))
             if row.standard == ERC721:
-                add(row.token_ref)  # ERC-1155 transfers do not show the name of their token
+                add(row.token_ref)  # other NFTs do not show the name of their contract
                 owned.add((row.token, row.token_id))
     tokens = tokens or await chain.enriched.answer_tokens(refs, currency)
     texts = _texts_of(tokens)
@@ -120,7 +121,7 @@ async def nft_context(chain: EvmChain, dialect: Dialect, contract: bytes, nfts: 
         chain.method_names,
         await chain.enriched.priced_tokens({one.token_ref for one in nfts}, "usd"),
         await _nft_metadata(chain, [(one.token_ref, one.token_id) for one in nfts]),
-        await _owners(chain, {(contract, one.token_id) for one in nfts if one.is_erc721}),
+        await _owners(chain, {(contract, one.token_id) for one in nfts if one.holding is Holding.OWNER}),
     )
 
 

@@ -1,5 +1,6 @@
 """Parties and tokens as the chain data API returns them."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -14,12 +15,13 @@ from icefall.api.data.schema.tokens import (
     Erc1155Metadata,
     Erc1155Token,
     IndexStatus,
+    Nft,
     Party,
 )
 from icefall.api.dialect import DIALECTS, Dialect
 from icefall.api.http.structs import address_text
 from icefall.evm.enriching.reader import NftDetails, TokenDetails
-from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.model import ERC721, ERC1155, ZERO_ADDRESS
 
 _NO_TOKEN, _NO_NFT = TokenDetails(), NftDetails()
 
@@ -103,6 +105,10 @@ def erc1155_token(context: AnswerContext, address: bytes, ref: int, token_id: in
         token_uri=nft.token_uri,
         metadata=erc1155_metadata(context, nft),
     )
+
+
+# An NFT of a standard, by its number.
+NFT_TOKENS: dict[int, Callable[[AnswerContext, bytes, int, int], Nft]] = {ERC721: erc721_token, ERC1155: erc1155_token}
 
 
 def erc721_metadata(context: AnswerContext, nft: NftDetails) -> Erc721Metadata:

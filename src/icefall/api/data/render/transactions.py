@@ -7,14 +7,15 @@ from msgspec import Raw
 
 from icefall.api.data.render.context import PIECE, AnswerContext, in_pieces
 from icefall.api.data.render.text import RawJson, json_text, quoted
-from icefall.api.data.render.tokens import erc20_token, erc721_token, erc1155_token, party
+from icefall.api.data.render.tokens import NFT_TOKENS, erc20_token, party
 from icefall.evm.encoding import INDEX_BITS
-from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.model import ERC20
 from icefall.evm.reading.model import BlockRead, FullTxRead, InternalRead, TransferRead, TxLocation, TxParts, TxRead
+from icefall.evm.standards import BY_NUMBER, STANDARDS
 
 
 def transfer(context: AnswerContext, row: TransferRead) -> RawJson:
-    """Render an Erc20Transfer, Erc721Transfer or Erc1155Transfer."""
+    """Render a transfer as an item of a list: an Erc20Transfer and so on."""
     return Raw(f"{{{_location(row.location)},{_transfer_fields(context, row)}}}")
 
 
@@ -53,11 +54,10 @@ def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
     if row.standard == ERC20:
         token = context.erc20_tokens.get((row.token, row.token_ref)) or erc20_token(context, row.token, row.token_ref)
         return f'{parties},"value":"{row.value}","erc20Token":{token}'
-    if row.standard == ERC721:
-        nft = json_text(erc721_token(context, row.token, row.token_ref, row.token_id))
-        return f'{parties},"erc721Token":{nft}'
-    token = json_text(erc1155_token(context, row.token, row.token_ref, row.token_id))
-    return f'{parties},"value":"{row.value}","erc1155Token":{token}'
+    standard = BY_NUMBER[row.standard]
+    value = f',"value":"{row.value}"' if standard.has_amounts else ""
+    nft = json_text(NFT_TOKENS[row.standard](context, row.token, row.token_ref, row.token_id))
+    return f'{parties}{value},"{standard.table}Token":{nft}'
 
 
 def _internal_fields(context: AnswerContext, row: InternalRead) -> str:
@@ -70,7 +70,8 @@ def _internal_fields(context: AnswerContext, row: InternalRead) -> str:
 
 
 _TRUNCATED = ',"truncated":true'
-Lists = tuple[list[str], list[str], list[str], list[str]]  # ERC-20, ERC-721, ERC-1155 and internal, as JSON
+_TRANSFER_LISTS = tuple(f'"{standard.table}Transfers":[' for standard in STANDARDS)
+Lists = Sequence[list[str]]  # the transfers of each standard, and then the internal transactions, as JSON
 
 
 def block(chain_id: str, row: BlockRead) -> RawJson:
@@ -124,27 +125,22 @@ async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[
     for tx in txs:
         of_tx = parts[tx.tx_at]
         lists = _lists_at_once(context, of_tx) if _are_few(of_tx) else await _nested_lists(context, of_tx)
-        erc20, erc721, erc1155, internals = map(",".join, lists)
+        *transfers, internals = map(",".join, lists)
+        named = "".join([f"{name}{texts}]," for name, texts in zip(_TRANSFER_LISTS, transfers, strict=True)])
         rendered.append(
             Raw(
-                f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},"erc20Transfers":[{erc20}],'
-                f'"erc721Transfers":[{erc721}],"erc1155Transfers":[{erc1155}],'
+                f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},{named}'
                 f'"internalTransactions":[{internals}]{_TRUNCATED if of_tx.truncated else ""}}}'
             )
         )
     return rendered
 
 
-async def whole_lists(
-    context: AnswerContext, parts: TxParts
-) -> tuple[list[RawJson], list[RawJson], list[RawJson], list[RawJson]]:
-    """Render the ERC-20, ERC-721 and ERC-1155 transfers and the internal transactions of a transaction."""
-    erc20, erc721, erc1155, internals = await _nested_lists(context, parts)
-    return _raw(erc20), _raw(erc721), _raw(erc1155), _raw(internals)
-
-
-def _raw(texts: list[str]) -> list[RawJson]:
-    return [Raw(text) for text in texts]
+async def whole_lists(context: AnswerContext, parts: TxParts) -> dict[str, list[RawJson]]:
+    """Render the transfers and the internal transactions of a transaction, by their field in WholeTransaction."""
+    names = [*(f"{standard.table}_transfers" for standard in STANDARDS), "internal_transactions"]
+    lists = await _nested_lists(context, parts)
+    return {name: [Raw(text) for text in texts] for name, texts in zip(names, lists, strict=True)}
 
 
 def _are_few(parts: TxParts) -> bool:
@@ -153,21 +149,17 @@ def _are_few(parts: TxParts) -> bool:
 
 def _lists_at_once(context: AnswerContext, parts: TxParts) -> Lists:
     """Render the nested lists as JSON at once, without a coroutine for each of many transactions."""
-    erc20: list[str] = []
-    erc721: list[str] = []
-    erc1155: list[str] = []
+    lists: dict[int, list[str]] = {standard.number: [] for standard in STANDARDS}
     for row in parts.transfers:
-        standard = row.standard
-        target = erc20 if standard == ERC20 else erc721 if standard == ERC721 else erc1155
-        target.append(nested_transfer(context, row))
-    return erc20, erc721, erc1155, [nested_internal(context, row) for row in parts.internals]
+        lists[row.standard].append(nested_transfer(context, row))
+    return [*lists.values(), [nested_internal(context, row) for row in parts.internals]]
 
 
 async def _nested_lists(context: AnswerContext, parts: TxParts) -> Lists:
     """Render the nested lists as JSON, in pieces between which other requests can run."""
-    lists: dict[int, list[str]] = {ERC20: [], ERC721: [], ERC1155: []}
+    lists: dict[int, list[str]] = {standard.number: [] for standard in STANDARDS}
     texts = await in_pieces(parts.transfers, partial(nested_transfer, context))
     for row, text in zip(parts.transfers, texts, strict=True):
         lists[row.standard].append(text)
     internals = await in_pieces(parts.internals, partial(nested_internal, context))
-    return lists[ERC20], lists[ERC721], lists[ERC1155], internals
+    return [*lists.values(), internals]

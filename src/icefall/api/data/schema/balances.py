@@ -18,6 +18,7 @@ from icefall.api.http.rest_params import (
     Switch,
 )
 from icefall.api.http.structs import Page, RestParams, RestResult
+from icefall.evm.model import ERC721, ERC1155
 
 
 class NativeBalanceParams(RestParams, frozen=True):
@@ -125,5 +126,10 @@ class Erc1155Balances(Page, frozen=True, kw_only=True):
     erc1155_token_balances: list[Erc1155TokenBalance]
 
 
+# The page of balances of one standard whose tokens have IDs, by its number.
+NFT_BALANCES: dict[int, type[Page]] = {ERC721: Erc721Balances, ERC1155: Erc1155Balances}
+NftBalance = Erc721TokenBalance | Erc1155TokenBalance
+
+
 class CollectibleBalances(Page, frozen=True, kw_only=True):
-    collectible_balances: list[Erc721TokenBalance | Erc1155TokenBalance]
+    collectible_balances: list[NftBalance]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.data.schema.tokens import CurrencyCode, Price
+from icefall.api.data.schema.tokens import CurrencyCode, ErcType, Price
 from icefall.api.http.rest_params import (
     ChainName,
     Currency,
@@ -22,8 +22,6 @@ from icefall.api.http.rest_params import (
     TokenOrNative,
 )
 from icefall.api.http.structs import Page, RestParams, RestResult
-
-ErcType = Literal["ERC-20", "ERC-721", "ERC-1155"]
 
 
 class SearchParams(RestParams, frozen=True):

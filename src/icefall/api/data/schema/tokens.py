@@ -2,7 +2,7 @@
 lists.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import UNSET, Meta, UnsetType
 
@@ -115,7 +115,9 @@ class Erc1155Token(RestResult, frozen=True, gc=False, kw_only=True):
     metadata: Erc1155Metadata
 
 
-_ONE_OF_TWO = {"items": {"anyOf": [{"$ref": f"#/components/schemas/{kind}Token"} for kind in ("Erc721", "Erc1155")]}}
+ErcType = Literal["ERC-20", "ERC-721", "ERC-1155"]
+Nft = Erc721Token | Erc1155Token
+_ANY_NFT = {"items": {"anyOf": [{"$ref": f"#/components/schemas/{one.__name__}"} for one in get_args(Nft)]}}
 
 
 class CollectionParams(RestParams, frozen=True):
@@ -134,7 +136,7 @@ class NftParams(RestParams, frozen=True):
 class NftPage(Page, frozen=True, kw_only=True):
     """A page of NFTs by token ID. Burned ERC-721 tokens are listed too, without an owner."""
 
-    tokens: Annotated[list[Any], Meta(extra_json_schema=_ONE_OF_TWO)]
+    tokens: Annotated[list[Any], Meta(extra_json_schema=_ANY_NFT)]
 
 
 class ContractParams(RestParams, frozen=True):
@@ -189,6 +191,10 @@ class UnknownContract(RestResult, frozen=True, kw_only=True, tag_field="ercType"
 
 
 Contract = Erc20Contract | Erc721Contract | Erc1155Contract | UnknownContract
+NFT_CONTRACTS: dict[str, type[Erc721Contract | Erc1155Contract]] = {
+    "ERC-721": Erc721Contract,
+    "ERC-1155": Erc1155Contract,
+}
 
 
 class ContractPage(Page, frozen=True, kw_only=True):

@@ -6,15 +6,15 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.data.schema.tokens import NetworkToken, Party, Price
+from icefall.api.data.schema.tokens import NetworkToken, Price
 from icefall.api.data.schema.transfers import (
     AddressPage,
-    Erc20TransferDetails,
-    Erc721TransferDetails,
-    Erc1155TransferDetails,
     InternalTransaction,
     InternalTransactionDetails,
+    NativeTransaction,
+    NestedTransfers,
     TokenTransferPage,
+    TransactionDetails,
 )
 from icefall.api.http.rest_params import (
     CallsPageSize,
@@ -63,34 +63,6 @@ class DeploymentParams(RestParams, frozen=True):
     currency: Currency = "usd"
 
 
-class Method(RestResult, frozen=True, gc=False):
-    """The function that a transaction calls. `methodHash` is the first four bytes of a contract call's input, `0x`
-    where there are none."""
-
-    call_type: Literal["NATIVE_TRANSFER", "CONTRACT_CALL", "CONTRACT_CREATION"]
-    method_hash: str
-    method_name: str | UnsetType = UNSET
-
-
-class NativeTransaction(RestResult, frozen=True, gc=False):
-    block_number: str
-    block_timestamp: int
-    block_hash: str
-    chain_id: str
-    block_index: int
-    tx_hash: str
-    tx_status: Literal["0", "1"]
-    tx_type: int
-    gas_limit: str
-    gas_used: str
-    gas_price: str
-    nonce: str
-    from_: Party
-    to: Party
-    method: Method
-    value: str
-
-
 class FullNativeTransaction(NativeTransaction, frozen=True, gc=False):
     input: str
     base_fee_per_gas: str
@@ -100,18 +72,6 @@ class FullNativeTransaction(NativeTransaction, frozen=True, gc=False):
 
 class NativeTransactionPage(Page, frozen=True, kw_only=True):
     transactions: list[NativeTransaction]
-
-
-class TransactionDetails(RestResult, frozen=True):
-    """The nested lists hold the rows whose sender or receiver is the requested address. `truncated` is true where a
-    transaction has more than 2,000 transfers or internal transactions: the others are at `.../{txHash}/transfers`."""
-
-    native_transaction: NativeTransaction
-    erc20_transfers: list[Erc20TransferDetails]
-    erc721_transfers: list[Erc721TransferDetails]
-    erc1155_transfers: list[Erc1155TransferDetails]
-    internal_transactions: list[InternalTransactionDetails]
-    truncated: bool | UnsetType = UNSET
 
 
 class TransactionDetailsPage(Page, frozen=True, kw_only=True):
@@ -134,13 +94,10 @@ class TeleporterMessageInfo(RestResult, frozen=True):
     destination_chain_id: str | UnsetType = UNSET
 
 
-class WholeTransaction(RestResult, frozen=True):
+class WholeTransaction(NestedTransfers, frozen=True):
     """A transaction and everything in it. `truncated` is true where it has more than 2,000 transfers or internal
     transactions: all of them are at `.../{txHash}/transfers`."""
 
-    erc20_transfers: list[Erc20TransferDetails]
-    erc721_transfers: list[Erc721TransferDetails]
-    erc1155_transfers: list[Erc1155TransferDetails]
     internal_transactions: list[InternalTransactionDetails]
     network_token_details: NetworkTokenDetails
     native_transaction: FullNativeTransaction

@@ -11,9 +11,9 @@ ALL = "all"
 _ALIVE = HealthReport({}, True)
 
 
-async def _report(node: NodeReader, fresh: Freshness, kind: str, tags: Sequence[str]) -> HealthReport:
+async def _report(node: NodeReader, fresh: Freshness, report: str, tags: Sequence[str]) -> HealthReport:
     """Make a report of every check, or with tags of those that carry one, and of the global ones."""
-    results = await reported_results(node, fresh, kind)
+    results = await reported_results(node, fresh, report)
     if tags and ALL not in tags:
         wanted = set(tags).difference(UNFILTERED)
         results = [result for result in results if not result.tags or not wanted.isdisjoint(result.tags)]

@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 
 from icefall.db.changes import StampedCache
 from icefall.db.engine import Reader, Row, StatementParams
-from icefall.db.statements import load
 from icefall.evm.encoding import BITS
 from icefall.evm.enriching.reader import AnswerTokens
-from icefall.evm.model import ERC20, ERC721
+from icefall.evm.model import ERC20
 from icefall.evm.reading.lists.joined import JoinedLists, page_bounds
 from icefall.evm.reading.lists.rows import (
     STORED_LOG_AT,
@@ -30,10 +29,11 @@ from icefall.evm.reading.lists.rows import (
 )
 from icefall.evm.reading.model import PageRange, TransferRead, TxRead
 from icefall.evm.reading.one_history import HistoryChanged
+from icefall.evm.standards import SINGLE, load_statements
 
-SQL = load("icefall.evm.reading.lists", "stored.sql")
+SQL = load_statements("icefall.evm.reading.lists", "stored.sql")
 ADDRESSES_MAX, BLOCKS_MAX = 50_000, 20_000  # about 10 MB and 5 MB
-_OF_ADDRESS = {ERC20: SQL.erc20_of, ERC721: SQL.erc721_of}
+_OF_ADDRESS = {standard.number: SQL.named(f"{standard.table}_of") for standard in SINGLE}
 
 T = TypeVar("T")
 

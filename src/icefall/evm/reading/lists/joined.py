@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from icefall.db.engine import Reader
-from icefall.db.statements import load
 from icefall.evm.encoding import above, block_of, position_of
 from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
-from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.evm.reading.lists.rows import transfers_of, transfers_with_tokens, tx_of
 from icefall.evm.reading.model import PageRange, TransferRead, TxRead
+from icefall.evm.standards import BATCHED, STANDARDS, load_statements
 
-SQL = load("icefall.evm.reading.lists", "joined.sql")
-_OF_ADDRESS = {ERC20: SQL.erc20_of, ERC721: SQL.erc721_of, ERC1155: SQL.erc1155_of}
+SQL = load_statements("icefall.evm.reading.lists", "joined.sql")
+_OF_ADDRESS = {standard.number: SQL.named(f"{standard.table}_of") for standard in STANDARDS}
+_REST = {standard.number: SQL.named(f"{standard.table}_rest") for standard in BATCHED}
 
 
 def page_bounds(address: bytes, txs: Sequence[TxRead], last: TransferRead | None, limit: int) -> dict[str, int | bytes]:
@@ -43,8 +43,8 @@ class JoinedLists:
         inside = bounds.pop("inside")
         where: dict[str, Any] = {"address": address, "limit": limit, **bounds}
         rows = []
-        if inside and standard == ERC1155:
-            rows = await self._reader.rows(SQL.erc1155_rest, {**where, "inside": inside})
+        if inside and standard in _REST:
+            rows = await self._reader.rows(_REST[standard], {**where, "inside": inside})
             where["limit"] = limit - len(rows)
         if len(rows) < limit:
             rows += await self._reader.rows(_OF_ADDRESS[standard], where)

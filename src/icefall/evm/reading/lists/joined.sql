@@ -62,13 +62,13 @@ where o.address = (select id from address where address = :address) and o.tx_at 
 order by o.tx_at limit :limit)
 order by 1 limit :limit;
 
--- name: erc20_of
+-- name: {single}_of
 select {transfer}
-from erc20_of o join erc20_view v on v.log_at = o.log_at
+from {single}_of o join {single}_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
 order by o.log_at desc limit :limit;
 
--- The same in one round trip with the details of the token and its price, and of sender and recipient, which are seldom
+-- The same of ERC-20 in one round trip with the details of the token and its price, and of sender and recipient, which are seldom
 -- tokens; null for an address that is none.
 -- name: erc20_of_with_tokens
 select {transfer}, k.token, k.name, k.symbol, k.decimals,
@@ -80,84 +80,70 @@ left join token r on r.token = v.recipient
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
 order by o.log_at desc limit :limit;
 
--- name: erc721_of
-select {transfer} from erc721_of o join erc721_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-order by o.log_at desc limit :limit;
-
--- name: erc1155_of
-select {transfer} from erc1155_of o join erc1155_view v on v.log_at = o.log_at
+-- name: {batched}_of
+select {transfer} from {batched}_of o join {batched}_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
 order by o.log_at desc, v.position desc limit :limit;
 
 -- Logs are bounded, and so is each batch: otherwise the server reads and sorts all of a batch.
--- postgres: erc1155_of
+-- postgres: {batched}_of
 select {transfer} from (
     select o.log_at, e.position from (
-        select log_at from erc1155_of
+        select log_at from {batched}_of
         where address = (select id from address where address = :address) and log_at >= :low and log_at < :high
         order by log_at desc limit :limit) o
     cross join lateral (
-        select position from erc1155 where log_at = o.log_at order by position desc limit :limit) e
+        select position from {batched} where log_at = o.log_at order by position desc limit :limit) e
     order by o.log_at desc, e.position desc limit :limit) o
-join erc1155_view v on v.log_at = o.log_at and v.position = o.position
+join {batched}_view v on v.log_at = o.log_at and v.position = o.position
 order by o.log_at desc, v.position desc;
 
 -- The remainder of a batch in which the page before ended.
--- name: erc1155_rest
-select {transfer} from erc1155_of o join erc1155_view v on v.log_at = o.log_at
+-- name: {batched}_rest
+select {transfer} from {batched}_of o join {batched}_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at = :high and v.position < :inside
 order by v.position desc limit :limit;
 
--- The transfers of a page of transactions. The three lists are disjoint; each is read in index order and merged.
+-- fragment: {standard}_of_txs
+select {transfer}
+from {standard}_of o join {standard}_view v on v.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
+    and (o.log_at, v.position) > (:low, :inside)
+    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx;
+
+-- The transfers of a page of transactions. The lists of the standards are disjoint; each is read in index order and
+-- merged.
 -- name: transfers_of_page
-select {transfer}
-from erc20_of o join erc20_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-union all
-select {transfer}
-from erc721_of o join erc721_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-union all
-select {transfer}
-from erc1155_of o join erc1155_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
+{union {standard}_of_txs}
 order by 2, 3 limit :limit;
 
--- Each list is bounded by itself, and so is a batch of it: otherwise the server may read and sort all of them.
--- postgres: transfers_of_page
+-- fragment: {single}_page_of_txs
 (select {transfer}
-from erc20_of o join erc20_view v on v.log_at = o.log_at
+from {single}_of o join {single}_view v on v.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
     and (o.log_at, v.position) > (:low, :inside)
     and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by o.log_at, v.position limit :limit)
-union all
-(select {transfer}
-from erc721_of o join erc721_view v on v.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
-    and (o.log_at, v.position) > (:low, :inside)
-    and (o.log_at & -16777216 | v.tx_index) between :first_tx and :last_tx
-order by o.log_at, v.position limit :limit)
-union all
+order by o.log_at, v.position limit :limit);
+
+-- fragment: {batched}_page_of_txs
 (select {transfer}
 from (
-    select o.log_at, e.position from erc1155_of o
+    select o.log_at, e.position from {batched}_of o
     cross join lateral (
-        select position from erc1155
+        select position from {batched}
         where log_at = o.log_at and (log_at, position) > (:low, :inside)
             and (log_at & -16777216 | tx_index) between :first_tx and :last_tx
         order by position limit :limit) e
     where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
     order by o.log_at, e.position limit :limit) o
-join erc1155_view v on v.log_at = o.log_at and v.position = o.position
-order by o.log_at, v.position limit :limit)
+join {batched}_view v on v.log_at = o.log_at and v.position = o.position
+order by o.log_at, v.position limit :limit);
+
+-- Each list is bounded by itself, and so is a batch of it: otherwise the server may read and sort all of them.
+-- postgres: transfers_of_page
+{union {single}_page_of_txs}
+union all
+{union {batched}_page_of_txs}
 order by 2, 3 limit :limit;
 
 -- All tokens of a page at once. :tokens is a list of address IDs, most of which are not tokens; day -1 is the current price.

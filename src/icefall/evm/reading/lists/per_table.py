@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from icefall.db.engine import Row
 from icefall.evm.encoding import BITS
 from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
-from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.model import ERC20
 from icefall.evm.reading.lists.cached import SQL
 from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.rows import (
@@ -26,9 +26,10 @@ from icefall.evm.reading.lists.rows import (
 )
 from icefall.evm.reading.model import AFTER_ALL, PageRange, TransferRead, TxRead
 from icefall.evm.reading.one_history import HistoryChanged
+from icefall.evm.standards import BY_NUMBER, STANDARDS
 
-_POSITIONS = {ERC20: SQL.erc20_positions, ERC721: SQL.erc721_positions, ERC1155: SQL.erc1155_positions}
-_BY_POSITION = {ERC20: SQL.erc20_at, ERC721: SQL.erc721_at, ERC1155: SQL.erc1155_at}
+_POSITIONS = {standard.number: SQL.named(f"{standard.table}_positions") for standard in STANDARDS}
+_BY_POSITION = {standard.number: SQL.named(f"{standard.table}_at") for standard in STANDARDS}
 T = TypeVar("T")
 
 
@@ -48,7 +49,7 @@ class ListsPerTable(JoinedLists):
         bounds = span.inside()
         inside, high = bounds["inside"], bounds["high"]
         rows: list[Row] = []
-        if inside and standard == ERC1155:  # the remainder of a batch in which the page before ended
+        if inside and BY_NUMBER[standard].has_batches:  # the remainder of a batch in which the page before ended
             batch = {"low": high, "high": high + 1}
             rows = await self._stored(standard, address, batch, limit, inside)
         if len(rows) < limit:
@@ -81,12 +82,12 @@ class ListsPerTable(JoinedLists):
     async def _stored(
         self, standard: int, address: bytes, bounds: dict[str, int], limit: int, inside: int = AFTER_ALL
     ) -> list[Row]:
-        """Read rows of a table of transfers, newest first; of the batches of ERC-1155, those below `inside`."""
+        """Read rows of a table of transfers, newest first; of batches, those below `inside`."""
         positions = await self._positions(_POSITIONS[standard], address, limit, **bounds)
         if not positions:
             return []
         where: dict[str, Any] = {"positions": positions}
-        if standard == ERC1155:
+        if BY_NUMBER[standard].has_batches:
             where |= {"inside": inside, "limit": limit}
         rows = await self._reader.rows(_BY_POSITION[standard], where)
         rows.sort(key=lambda row: row[1:3], reverse=True)

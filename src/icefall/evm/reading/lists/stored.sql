@@ -1,16 +1,8 @@
 -- Rows of lists without joins to addresses and blocks, which the caller completes: from a cache (cached.py), or with one
 -- statement for each table (per_table.py).
 
--- What the tables of transfers store, behind the standard and the position of a row: in the order in which lists/rows.py
--- reads it. The position is that of the index that is walked, which gives the order.
--- fragment: erc20
-0, e.tx_index, null, e.value, e.token, e.sender, e.recipient;
-
--- fragment: erc721
-0, e.tx_index, e.token_id, null, e.token, e.sender, e.recipient;
-
--- fragment: erc1155
-e.position, e.tx_index, e.token_id, e.value, e.token, e.sender, e.recipient;
+-- What the tables of transfers store, behind the standard and the position of a row, is {stored} (evm/standards.py): in
+-- the order in which lists/rows.py reads it. The position is that of the index that is walked, which gives the order.
 
 -- fragment: tx
 t.tx_at, t.hash, t.amounts, t.kind, t.selector, t.sender, t.recipient;
@@ -51,37 +43,32 @@ from (
     order by 1 limit :limit) page
 join tx t on t.tx_at = page.tx_at;
 
--- name: erc20_of
-select 1, o.log_at, {erc20}, t.hash, {rollbacks}
-from (select log_at from erc20_of where {in_list} order by log_at desc limit :limit) o
-join erc20 e on e.log_at = o.log_at
+-- name: {single}_of
+select {number}, o.log_at, {stored}, t.hash, {rollbacks}
+from (select log_at from {single}_of where {in_list} order by log_at desc limit :limit) o
+join {single} e on e.log_at = o.log_at
 join tx t on t.tx_at = e.log_at & -16777216 | e.tx_index;
 
--- name: erc721_of
-select 2, o.log_at, {erc721}, t.hash, {rollbacks}
-from (select log_at from erc721_of where {in_list} order by log_at desc limit :limit) o
-join erc721 e on e.log_at = o.log_at
-join tx t on t.tx_at = e.log_at & -16777216 | e.tx_index;
+-- fragment: {single}_of_txs
+select {number}, o.log_at, {stored}, null, {rollbacks}
+from {single}_of o join {single} e on e.log_at = o.log_at
+where o.address = (select id from address where address = :address) and o.log_at >= :from_log and o.log_at < :high
+    and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx;
 
--- The transfers of a page of transactions, whose hashes the caller has. The three lists are disjoint; each is read in
--- index order and merged. Only batches can be continued inside a log (`low`, `inside`); `from_log` is where the others go
--- on.
--- name: transfers_of_page
-select 1, o.log_at, {erc20}, null, {rollbacks}
-from erc20_of o join erc20 e on e.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :from_log and o.log_at < :high
-    and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx
-union all
-select 2, o.log_at, {erc721}, null, {rollbacks}
-from erc721_of o join erc721 e on e.log_at = o.log_at
-where o.address = (select id from address where address = :address) and o.log_at >= :from_log and o.log_at < :high
-    and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx
-union all
-select 4, o.log_at, {erc1155}, null, {rollbacks}
-from erc1155_of o join erc1155 e on e.log_at = o.log_at
+-- fragment: {batched}_of_txs
+select {number}, o.log_at, {stored}, null, {rollbacks}
+from {batched}_of o join {batched} e on e.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
     and (o.log_at, e.position) > (:low, :inside)
-    and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx
+    and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx;
+
+-- The transfers of a page of transactions, whose hashes the caller has. The lists of the standards are disjoint; each is
+-- read in index order and merged. Only batches can be continued inside a log (`low`, `inside`); `from_log` is where the
+-- others go on.
+-- name: transfers_of_page
+{union {single}_of_txs}
+union all
+{union {batched}_of_txs}
 order by 2, 3 limit :limit;
 
 -- What completes these rows, each with the count of rollbacks.
@@ -97,30 +84,22 @@ select number, hash, time, {rollbacks} from block where number in (select value 
 -- name: address_id
 select id from address where address = :address;
 
--- name: erc20_positions
-select log_at from erc20_of where address = :id and log_at >= :low and log_at < :high order by log_at desc limit :limit;
-
--- name: erc721_positions
-select log_at from erc721_of where address = :id and log_at >= :low and log_at < :high order by log_at desc limit :limit;
-
--- name: erc1155_positions
-select log_at from erc1155_of where address = :id and log_at >= :low and log_at < :high order by log_at desc limit :limit;
+-- name: {standard}_positions
+select log_at from {standard}_of where address = :id and log_at >= :low and log_at < :high order by log_at desc limit :limit;
 
 -- name: tx_positions
 select tx_at from native_of where address = :id and tx_at >= :low and tx_at < :high order by tx_at desc limit :limit;
 
--- name: erc20_at
-select 1, e.log_at, {erc20}, null, null from erc20 e where e.log_at in (select value from json_each(:positions));
-
--- name: erc721_at
-select 2, e.log_at, {erc721}, null, null from erc721 e where e.log_at in (select value from json_each(:positions));
+-- name: {single}_at
+select {number}, e.log_at, {stored}, null, null from {single} e where e.log_at in (select value from json_each(:positions));
 
 -- The rows of each batch below a position: a batch may have tens of thousands, a page needs `limit` of all.
--- name: erc1155_at
-select 4, e.log_at, {erc1155}, null, null from erc1155 e where e.log_at in (select value from json_each(:positions)) and e.position < :inside;
+-- name: {batched}_at
+select {number}, e.log_at, {stored}, null, null from {batched} e
+where e.log_at in (select value from json_each(:positions)) and e.position < :inside;
 
--- postgres: erc1155_at
-select 4, e.log_at, {erc1155}, null, null from erc1155 e
+-- postgres: {batched}_at
+select {number}, e.log_at, {stored}, null, null from {batched} e
 where e.log_at = any(:positions) and e.position < :inside order by e.log_at desc, e.position desc limit :limit;
 
 -- name: txs_at

@@ -2,7 +2,7 @@
 import { h } from "../dom.js";
 import { CallError, chainOf, data, maybe, path } from "../api.js";
 import { chart } from "../chart.js";
-import { internalColumns, tokenName, transferColumns, txColumns } from "../columns.js";
+import { STANDARDS, internalColumns, tokenName, transferColumns, txColumns } from "../columns.js";
 import { exact, money, short } from "../format.js";
 import { logList } from "../logs.js";
 import { nftGrid } from "../nfts.js";
@@ -29,11 +29,13 @@ import {
 
 const LABELS = {
   listNative: "Transactions",
-  listErc20: "ERC-20 transfers",
-  listErc721: "ERC-721 transfers",
-  listErc1155: "ERC-1155 transfers",
   listInternals: "Internal transactions",
+  ...Object.fromEntries(STANDARDS.map((one) => [listOf(one), `${one.name} transfers`])),
 };
+
+function listOf({ key }) {
+  return `list${key[0].toUpperCase()}${key.slice(1)}`;
+}
 
 export async function render({ params, query, signal, remember }) {
   if (!/^0x[0-9a-f]{40}$/i.test(params.address))
@@ -88,9 +90,11 @@ export async function render({ params, query, signal, remember }) {
           name: "Transactions",
           ...pages("listNative", txColumns({ chain: key, tokenOf: () => native, of: address })),
         },
-        { key: "erc20", name: "ERC-20", ...pages("listErc20", transferColumns({ chain: key, of: address })) },
-        { key: "erc721", name: "ERC-721", ...pages("listErc721", transferColumns({ chain: key, of: address })) },
-        { key: "erc1155", name: "ERC-1155", ...pages("listErc1155", transferColumns({ chain: key, of: address })) },
+        ...STANDARDS.map((one) => ({
+          key: one.key,
+          name: one.name,
+          ...pages(listOf(one), transferColumns({ chain: key, of: address })),
+        })),
         {
           key: "internals",
           name: "Internal",

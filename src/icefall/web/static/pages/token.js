@@ -2,7 +2,7 @@
 import { h } from "../dom.js";
 import { data, maybe } from "../api.js";
 import { chart } from "../chart.js";
-import { tokenName } from "../columns.js";
+import { STANDARDS, tokenName } from "../columns.js";
 import { money } from "../format.js";
 import { card, later, tabs, to } from "../parts.js";
 import { holderList, tokenHead, tokenOf, transferList } from "../token-parts.js";
@@ -10,7 +10,7 @@ import { holderList, tokenHead, tokenOf, transferList } from "../token-parts.js"
 export async function render({ params, query, signal, remember }) {
   const token = await tokenOf(params, signal);
   const { key, contract, base } = token;
-  const isNft = ["ERC-721", "ERC-1155"].includes(contract.ercType);
+  const isNft = STANDARDS.some(({ name, hasIds }) => hasIds && name === contract.ercType);
   const prices = maybe(data(`${base}/prices`, { pageSize: 100 }, signal)).catch(() => null);
   const content = h(
     "div.page",

@@ -3,7 +3,7 @@ import { h, icon } from "../dom.js";
 import { chainOf, data, maybe, path } from "../api.js";
 import { decodeArguments } from "../abi.js";
 import { callTree } from "../calls.js";
-import { internalColumns, transferColumns } from "../columns.js";
+import { STANDARDS, internalColumns, transferColumns } from "../columns.js";
 import { logList } from "../logs.js";
 import { exact, gasPrice, percent, whole } from "../format.js";
 import {
@@ -38,7 +38,7 @@ export async function render({ params, query, signal, remember }) {
   const native = chain.networkToken;
   const base = path`/v1/chains/${key}/transactions/${tx.txHash}`;
   const failed = tx.txStatus !== "1";
-  const transfers = [...whole_.erc20Transfers, ...whole_.erc721Transfers, ...whole_.erc1155Transfers].sort(
+  const transfers = STANDARDS.flatMap(({ key: standard }) => whole_[`${standard}Transfers`]).sort(
     (a, b) => a.logIndex - b.logIndex,
   );
   const content = h(

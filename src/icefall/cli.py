@@ -19,6 +19,7 @@ HELP = ("--help", "-h")
 COPY_USAGE = "icefall copy SOURCE TARGET, each a data directory or postgresql://..."
 KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"
 KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
+EXPORT_FLAGS = ("chain", "table", "from", "to", "format", "partition", "out")
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 OWNER_ONLY = 0o077
@@ -156,6 +157,15 @@ def _copy(verb: str, argv: list[str]) -> int:
     return run_copy(config, ends[0], ends[1], _print)
 
 
+def _export(verb: str, argv: list[str]) -> int:
+    words, flags, settings = split_words(argv, dict.fromkeys(EXPORT_FLAGS, True))
+    config = _loaded(verb, settings).config
+    _expect(words, 0)
+    from icefall.commands.export import run_export  # noqa: PLC0415 - no other verb needs it
+
+    return run_export(config, flags, _print)
+
+
 def _config(verb: str, argv: list[str]) -> int:
     return _print(config_table(_loaded(verb, argv)))
 
@@ -204,6 +214,14 @@ VERBS = (
     Verb("copy", "Copy all stores into another data directory or server.", _copy, "SOURCE TARGET", (
         ("SOURCE", "A data directory, or postgresql://... ; nothing may write it meanwhile."),
         ("TARGET", "Another one. A copy that was stopped is resumed by the same command."))),
+    Verb("export", "Write tables of an indexed chain as CSV, JSON lines or Parquet files.", _export, "--chain=CHAIN", (
+        ("--chain", "Its EVM chain ID, or its name or an alias in icefall.toml."),
+        ("--table", "Tables separated by commas, or all (default): docs/analysis.md lists them."),
+        ("--from", "The first block; the lowest that is indexed if not given."),
+        ("--to", "The last block, or latest (default): the newest block when the command starts."),
+        ("--format", "csv (default), jsonl, or parquet, which needs icefall[parquet]."),
+        ("--partition", "A file for each day, or range:N for every N blocks (default range:100000)."),
+        ("--out", "A directory (default export). The same command later adds what is new."))),
     Verb("config", "Print every setting, its value and its origin.", _config),
     Verb("completion", "Print the completion script of a shell.", _completion, "bash | zsh | fish", (
         ("bash", "For ~/.local/share/bash-completion/completions/icefall."),
@@ -220,8 +238,9 @@ SYNONYMS = {
     **dict.fromkeys(("key", "token", "tokens", "apikeys", "api-keys"), "keys"),
     **dict.fromkeys(("delete", "remove", "rm", "drop", "reset", "clean", "purge", "prune"), "forget"),
     **dict.fromkeys(("ps", "health", "info", "top", "state", "list"), "status"),
-    **dict.fromkeys(("dump", "export", "snapshot", "save"), "backup"),
+    **dict.fromkeys(("dump", "snapshot", "save"), "backup"),
     **dict.fromkeys(("import", "load"), "restore"),
+    **dict.fromkeys(("csv", "parquet", "download", "extract"), "export"),
     **dict.fromkeys(("settings", "env", "show"), "config"),
     **dict.fromkeys(("usage", "man", "?"), "help"),
 }

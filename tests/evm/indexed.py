@@ -111,7 +111,8 @@ def indexing_of(
 ) -> Indexing:
     log = Log()
     contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
-    layouts = TokenLayouts(store, Prover(upstream, upstream.is_avalanche), upstream)
+    prover = Prover(upstream, upstream.is_avalanche)
+    layouts = TokenLayouts(store, prover, upstream) if store.is_embedded else None
     maker = BatchMaker(
         store,
         upstream,

@@ -16,7 +16,8 @@ from icefall.api.http.app import App
 from icefall.api.http.row import DATA, METRICS, NODE, Rest, Rpc, example_path
 from icefall.compose.node_app import node_app
 from icefall.compose.rest_apps import data_app, metrics_app
-from icefall.compose.stores import Stores, with_stored_chains
+from icefall.compose.shared_chains import with_stored_chains
+from icefall.compose.stores import Stores
 from icefall.config.load import load
 from icefall.db.postgres_pool import AsyncSessions, BlockingSessions
 from icefall.db.postgres_version import VersionSession

@@ -26,8 +26,12 @@ SHIPPED = {
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
 MIGRATIONS = {
-    "evm/0102_storage_layouts.postgres.sql": "a0ef05b33b0e2525",
-    "evm/0102_storage_layouts.sqlite.sql": "13d7cfcc2b1e814a",
+    "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
+    "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
+    "evm/0103_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",
+    "evm/0103_nft_ranges.sqlite.sql": "6f963d59190f6bcd",
+    "evm/0104_storage_layouts.postgres.sql": "a0ef05b33b0e2525",
+    "evm/0104_storage_layouts.sqlite.sql": "13d7cfcc2b1e814a",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
 }

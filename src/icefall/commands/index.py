@@ -12,7 +12,8 @@ from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, upstream_o
 from icefall.compose.indexer import indexer_logs, proves_roots, run_indexer
 from icefall.compose.node_setup import chain_log_name
 from icefall.compose.process_file import left_while_indexing
-from icefall.compose.stores import create_data_dir, put_chain_configs, stores_of
+from icefall.compose.shared_chains import put_chain_configs
+from icefall.compose.stores import create_data_dir, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused

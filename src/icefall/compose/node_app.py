@@ -13,8 +13,9 @@ from icefall.api.http.row import NODE
 from icefall.api.node.addresses import AddressParser
 from icefall.api.node.endpoints import INDEX, P, X
 from icefall.api.node.handlers.index import ContainerCache
-from icefall.compose.app_parts import chain_directory, links_page, listener_app, node_origins
+from icefall.compose.app_parts import links_page, listener_app, node_origins
 from icefall.compose.node_setup import configured_network, freshness, health_limit_ns, node_logs
+from icefall.compose.served_chains import ServedChains
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.db.engine import Reader
@@ -50,7 +51,7 @@ def node_app(config: Config) -> App:
         SocketClient: SocketClient(socket_path(data_dir), "the engine"),
         NodeInfo: info,
         Freshness: freshness(data_dir, health_limit_ns(config)),
-        ChainDirectory: chain_directory(config, stores),
+        ChainDirectory: ServedChains(config, stores).directory,
     }
     return listener_app(
         NODE,

@@ -26,12 +26,14 @@ VERBS = (
     "status",
     "migrate",
     "copy",
+    "export",
     ALL,
 )
 UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", ALL), ("index", ALL), ("up", "data", ALL)
 SERVING, RUNNING = ("up", "node", "data", "metrics", ALL), ("up", "node", "data", "metrics", "index", ALL)
 OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)
 OF_SERVICES, OF_INDEXER, OF_WRITERS = ("up", "data", "metrics", ALL), ("up", "index", ALL), ("up", "node", "index", ALL)
+OF_REPLICAS = (*SERVING[:-1], "status", ALL)
 # The verbs that use the settings of a group; a setting may name others. A verb refuses settings it does not use.
 VERBS_OF_GROUP = {
     "Store": tuple(verb for verb in VERBS if verb != "copy"),
@@ -190,6 +192,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "", "File that holds the URL for --store, so that its password is not on the command line.")]
     store_prefix: Annotated[types.StorePrefix, Setting(
         "icefall", "How the names of our schemas begin, so that several installations can share a server.", VERBS)]
+
+    replica: Annotated[types.ReplicaUrls, Setting(
+        "", "Standbys of the PostgreSQL server, from which chains are read, in this order; may be given several times.",
+        OF_REPLICAS)]
+    replica_lag_max: Annotated[types.ReplicaLag, Setting(
+        "10s", "Age of a replica's rows above which the next replica is read instead, and then --store.", OF_REPLICAS)]
 
     network_id: Annotated[types.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
     genesis_file: Annotated[types.Path, Setting("", "Genesis of a network that Icefall does not ship.")]

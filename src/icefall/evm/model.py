@@ -94,7 +94,7 @@ class Erc20TransferRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc721TransferRow(msgspec.Struct, frozen=True, gc=False):
-    """A transfer of one token."""
+    """A transfer of one token, or of a range of them."""
 
     tx_index: int
     log_index: int
@@ -102,6 +102,7 @@ class Erc721TransferRow(msgspec.Struct, frozen=True, gc=False):
     sender: bytes
     to: bytes
     token_id: int
+    last_id: int | None = None  # of a range (ERC-2309) that begins with `token_id`; None: of this token alone
 
 
 class Erc1155TransferRow(msgspec.Struct, frozen=True, gc=False):
@@ -188,6 +189,17 @@ class NftOwner(msgspec.Struct, frozen=True, gc=False):
     owner_before: bytes  # by the first move; the zero address: minted
 
 
+class NftRange(msgspec.Struct, frozen=True, gc=False):
+    """A range of ERC-721 tokens that a log of this block moved, without the first of them, which is an NftOwner."""
+
+    token: bytes
+    log_index: int
+    first_id: int
+    last_id: int
+    owner: bytes  # the zero address: burned
+    is_known: bool  # an earlier log of this block names one of its IDs
+
+
 class CodeChange(msgspec.Struct, frozen=True, gc=False):
     """An address whose code was set or removed: creation, delegation (EIP-7702), self-destruct."""
 
@@ -264,6 +276,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     skipped_logs: Mapping[str, int]  # token events of wrong shape or standard, by event name
     storage: tuple[tuple[bytes, bytes], ...] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
+    nft_ranges: tuple[NftRange, ...] = ()
 
 
 class NativeRow(msgspec.Struct, frozen=True, gc=False):

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from icefall.evm.layouts.formulas import Layout
-from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, IdDelta, NativeRow, NftOwner, RawRows, StoredRaw
+from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, IdDelta, NativeRow, NftOwner, NftRange, RawRows, StoredRaw
 
 Columns = Sequence[Sequence[Any]]
 _MARSHAL_VERSION = 2  # later ones look for objects that repeat, which costs more than it saves
@@ -25,6 +25,7 @@ class BalanceChanges(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: tuple[Erc20Delta, ...]
     id_deltas: tuple[tuple[IdDelta, ...], ...]  # of each standard of BY_ID (standards.py)
     nft_owners: tuple[NftOwner, ...]
+    nft_ranges: tuple[NftRange, ...] = ()
 
 
 class PackedBlock(msgspec.Struct, frozen=True, gc=False):
@@ -38,6 +39,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: Columns  # as the fields of Erc20Delta
     id_deltas: Sequence[Columns]  # of each standard of BY_ID: as the fields of IdDelta
     nft_owners: Columns
+    nft_ranges: Columns  # as the fields of NftRange
     holders_named: Sequence[tuple[int, int]]  # holder and token that a log named without a transfer
     deployed: Sequence[bytes]
     storage_changed_unlogged: Sequence[bytes]  # contracts
@@ -79,6 +81,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
         address = self.addresses.__getitem__
         tokens, holders, deltas = self.erc20_deltas
         nfts, nft_ids, owners, owners_before = self.nft_owners
+        ranged, logs, first_ids, last_ids, receivers, known = self.nft_ranges
         return BalanceChanges(
             self.block,
             tuple(map(Erc20Delta, map(address, tokens), map(address, holders), deltas)),
@@ -87,6 +90,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
                 for tokens, holders, token_ids, deltas in self.id_deltas
             ),
             tuple(map(NftOwner, map(address, nfts), nft_ids, map(address, owners), map(address, owners_before))),
+            tuple(map(NftRange, map(address, ranged), logs, first_ids, last_ids, map(address, receivers), known)),
         )
 
 

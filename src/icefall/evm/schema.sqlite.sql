@@ -166,7 +166,7 @@ create table erc20_in (
     primary key (token, block)
 ) without rowid;
 
--- A row is a transfer of an ERC-721 token. Key: the position of its log. Serves: transfers of a transaction, and through
+-- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309). Key: the position of its log. Serves: transfers of a transaction, and through
 -- its index those of a token.
 create table erc721 (
     log_at integer primary key,
@@ -174,7 +174,8 @@ create table erc721 (
     token integer not null,
     sender integer not null,
     recipient integer not null,
-    token_id blob not null
+    token_id blob not null, -- of a range the first one
+    last_id blob -- of a range; null: one token
 );
 create index erc721_in on erc721 (token); -- an index ends with the key of its table by itself
 
@@ -292,6 +293,23 @@ create table nft_owner (
     before integer, -- in the first row of a token alone: the owner until then
     primary key (token, token_id, block)
 ) without rowid;
+
+-- A row says: a log moved the ERC-721 tokens from the first to the last ID to this owner, who has those that have no row in
+-- `nft_owner`. The first ID of the log itself is not in it: that one has such a row. Ranges of a trusted token do not
+-- overlap. Key: the token, the first ID and the position of the log. Serves: owners; through its indexes ERC-721 balances
+-- of an address, and rollbacks.
+create table nft_range (
+    token integer not null,
+    first_id blob not null,
+    log_at integer not null,
+    last_id blob not null,
+    owner integer not null,
+    token_address blob not null,
+    moved integer not null, -- IDs in it that have a row in `nft_owner`
+    primary key (token, first_id, log_at)
+) without rowid;
+create index nft_range_of on nft_range (owner, token_address, last_id);
+create index nft_range_at on nft_range (log_at);
 
 -- A row says: the owner has this ERC-721 token now, by its logs. Key: the owner, the address of the token and the ID,
 -- which is the order of the list. Serves: ERC-721 balances of an address.
@@ -583,11 +601,11 @@ join address k on k.id = e.token
 join address s on s.id = e.sender
 join address r on r.id = e.recipient;
 
--- A row is an ERC-721 transfer. Serves: lists of transfers.
+-- A row is an ERC-721 transfer; of a range `value` is the last ID. Serves: lists of transfers.
 create view erc721_view as
 select 2 as standard, e.log_at, 0 as position, e.tx_index, b.hash as block_hash, b.time, t.hash as tx_hash,
-    k.address as token_address, s.address as sender_address, r.address as recipient_address, e.token_id, null as value,
-    e.token, e.sender, e.recipient
+    k.address as token_address, s.address as sender_address, r.address as recipient_address, e.token_id,
+    e.last_id as value, e.token, e.sender, e.recipient
 from erc721 e
 join tx t on t.tx_at = (e.log_at & ~0xffffff) | e.tx_index
 join block b on b.number = e.log_at >> 24

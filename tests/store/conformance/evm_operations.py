@@ -22,7 +22,7 @@ from icefall.evm.auditing.audit import finish_audits
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
-from icefall.evm.encoding import unpack_uint
+from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.nft_outcomes import EnrichCounts
@@ -40,6 +40,7 @@ from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
 from icefall.evm.reading.lists.rows import AddressLists
 from icefall.evm.reading.model import PageRange, TransferRead
+from icefall.evm.reading.nft_ranges import SQL as RANGES_SQL
 from icefall.evm.reading.one_history import CheckedReader, in_one_history
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
@@ -47,6 +48,7 @@ from icefall.evm.standards import BY_ID
 from icefall.evm.storing.folding import NO_ID
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
+from icefall.evm.storing.rollback import SQL as ROLLBACK_SQL
 from icefall.evm.storing.rollback import add_to_journal
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import SQL as WRITES_SQL
@@ -126,6 +128,7 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
     found |= await explorer_outcomes(store, CHAIN, every)
     found["rare"] = await store.write(_rare)
     found["restated"] = await store.write(_restated)
+    found["ranges"] = await store.write(_ranges)
     return found
 
 
@@ -140,6 +143,23 @@ def _not_held(chain: ChainStore) -> list[Any]:
     unknown = [(token, b"\5" * 20, token_id) for token, _, token_id in held[:1] + held[-1:]]
     assert chain.not_held([*held, *unknown]) == unknown
     return sorted(held)
+
+
+def _ranges(tx: Transaction) -> list[Any]:
+    """A range of NFTs, written and read with the statements that no recorded chain needs."""
+    ((token, address),) = tx.rows("select t.token, a.address from token t join address a on a.id = t.token limit 1")
+    first, inside, last, log_at = pack_uint(2), pack_uint(300), pack_uint(2**255), 5 << 24
+    tx.run_many(WRITES_SQL.put_nft_range, [(token, first, log_at, last, token, address, 0)])
+    tx.run_many(WRITES_SQL.add_moved, [(3, token, first, log_at)])
+    tx.run_many(ROLLBACK_SQL.drop_nfts_of_range, [(token, inside, last, log_at >> 24)])
+    return [
+        [row[0] == token for row in tx.rows_of_each(WRITES_SQL.ranged_tokens, [(token,)])],
+        [row[:3] for row in tx.rows(WRITES_SQL.range_before, (token, inside))],
+        tx.rows(WRITES_SQL.owner_between, (token, pack_uint(2**200), last)),
+        tx.rows(RANGES_SQL.any_range_of_nft, {"token": address, "token_id": inside}),
+        tx.rows_of_each(RANGES_SQL.own_owner, [(token, pack_uint(2**200))]),
+        tx.run("delete from nft_range"),
+    ]
 
 
 def _restated(tx: Transaction) -> list[Any]:

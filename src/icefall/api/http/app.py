@@ -6,9 +6,9 @@ other interfaces API key and rate limit are checked after the verb (`gate.py`).
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -91,8 +91,12 @@ class App:
         gate: AccessGate | None = None,
         site: Site | None = None,
         *,
+        background: Callable[[], Coroutine[Any, Any, None]] | None = None,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`background`: runs beside the requests, from `start` to `close`."""
+        self._background = background
+        self._running: asyncio.Task[None] | None = None
         self._close = close
         self._listener = listener
         self._routes = routes
@@ -114,8 +118,16 @@ class App:
         self._site = site
         self._looks_for_sdk = listener != NODE and dialect.name != LIVE.name  # once per process
 
+    def start(self) -> None:
+        """Begin what runs beside the requests, in the running event loop."""
+        if self._background is not None:
+            self._running = asyncio.get_running_loop().create_task(self._background())
+
     async def close(self) -> None:
         """Close what requests have opened, connections to upstreams, and report what was not reported yet."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
         if self._gate is not None:
             await self._gate.close()
         if self._close is not None:

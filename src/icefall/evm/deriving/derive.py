@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from icefall.evm.deriving.balances import balances
 from icefall.evm.deriving.code import code_changed, code_changes
+from icefall.evm.deriving.nft_ranges import nft_ranges
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
     changed_storage,
@@ -59,6 +60,7 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         messages=tuple(messages(events, info.messenger)),
         skipped_logs=skipped,
         storage=changed_storage(full.diffs),
+        nft_ranges=tuple(nft_ranges(moves.erc721_transfers)),
     )
 
 

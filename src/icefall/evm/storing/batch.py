@@ -50,15 +50,24 @@ class _Interned(NamedTuple):
 
 
 class BatchWriter:
-    """The writing of one batch. `erc20` and `keys` are what earlier batches left in memory, and are updated."""
+    """The writing of one batch. `erc20` and `keys` are what earlier batches left in memory, and are updated.
+    `is_embedded`: of the store, whose tables differ."""
 
     def __init__(
-        self, tx: Transaction, ids: AddressIds, erc20: Erc20Balances, keys: SlotKeys, baselines: Baselines
+        self,
+        tx: Transaction,
+        ids: AddressIds,
+        erc20: Erc20Balances,
+        keys: SlotKeys,
+        baselines: Baselines,
+        *,
+        is_embedded: bool,
     ) -> None:
         self._tx = tx
+        self._is_embedded = is_embedded
         self._ids = ids
         self._gathered = BatchRows()
-        self._folding = BalanceFolding(tx, ids.of, baselines, erc20, keys)
+        self._folding = BalanceFolding(tx, ids.of, baselines, erc20, keys, is_embedded=is_embedded)
         self._tokens: Mapping[int, int] = {}  # stored ones among the batch's contracts: changes without a log so far
         self._blocks: list[Row] = []
         self._native: list[Row] = []
@@ -170,7 +179,7 @@ class BatchWriter:
     def _write_rows(self) -> Steps:
         self._ids.write(self._tx)
         self._tx.run_many(SQL.put_block, self._blocks)
-        yield from self._gathered.write(self._tx)
+        yield from self._gathered.write(self._tx, None if self._is_embedded else self._folding.erc20_balances)
         self._tx.run_many(SQL.reread_token, [(token,) for token in self._reread])
 
     def _write_standards(self, probed: ProbedStandards) -> None:
@@ -193,9 +202,12 @@ class BatchWriter:
         stored = set(self._tx.rows_of_each(SQL.stored_native, earlier))
         changed = [(balance, address, at) for address, at, balance, _ in self._native if (address, at) in stored]
         self._tx.run_many(SQL.restate_native, changed)
-        new = [row for row in self._native if row[:2] not in stored] if stored else self._native
-        new.sort(key=itemgetter(0, 1))
-        yield from put_rows(self._tx, SQL.put_native_balance, new)
+        new: dict[tuple[int, int], Row] = {}  # each once, so that a server can take them in as they are
+        for address, at, balance, before in self._native:
+            if (address, at) not in stored:
+                earlier_row = new.get((address, at))
+                new[address, at] = address, at, balance, earlier_row[3] if earlier_row else before
+        yield from put_rows(self._tx, SQL.put_native_balance, sorted(new.values(), key=itemgetter(0, 1)))
         add_to_journal(self._tx, self._native_found_later)
 
 

@@ -14,13 +14,11 @@ delete from tx;
 delete from tx_by_hash_merged;
 
 -- postgres: clear_tx_by_hash
-delete from tx_by_hash;
 
 -- name: clear_native_of
 delete from native_of_merged;
 
 -- postgres: clear_native_of
-delete from native_of;
 
 -- name: clear_touch_of
 delete from touch_of_merged;
@@ -34,11 +32,12 @@ delete from {standard};
 -- name: clear_erc20_in
 delete from erc20_in;
 
+-- postgres: clear_erc20_in
+
 -- name: clear_erc20_of
 delete from erc20_of_merged;
 
 -- postgres: clear_erc20_of
-delete from erc20_of;
 
 -- name: clear_{with_ids}_of
 delete from {with_ids}_of;
@@ -68,7 +67,6 @@ delete from native_balance;
 delete from erc20_balance_merged;
 
 -- postgres: clear_erc20_balance
-delete from erc20_balance;
 
 -- name: clear_erc20_holding
 delete from erc20_holding_merged;
@@ -79,6 +77,8 @@ delete from erc20_holding;
 -- name: clear_erc20_holder
 delete from erc20_holder;
 
+-- postgres: clear_erc20_holder
+
 -- name: clear_{by_id}_balance
 delete from {by_id}_balance;
 
@@ -87,6 +87,9 @@ delete from {by_id}_holding;
 
 -- name: clear_nft_owner
 delete from nft_owner;
+
+-- name: clear_nft_range
+delete from nft_range;
 
 -- name: clear_nft_held
 delete from nft_held;

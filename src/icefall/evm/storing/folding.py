@@ -14,6 +14,7 @@ from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID, TokenStandard
+from icefall.evm.storing.nft_ranges import RangeFolding
 from icefall.evm.storing.slot_folding import Erc20Balances, Folded, SlotFolding, SlotKeys, Tokens
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
@@ -30,6 +31,7 @@ INSERTS = {
     **{f"{one.table}_{what}": SQL.named(f"put_{one.table}_{what}") for one in BY_ID for what in ("balance", "holding")},
     "nft_owner": SQL.put_nft_owner,
     "nft_held": SQL.put_held,
+    "nft_range": SQL.put_nft_range,
     "slot": SQL.put_slot,
     "unclaimed_slot": SQL.put_unclaimed_slot,
     "slot_change": SQL.put_slot_change,
@@ -42,8 +44,18 @@ class BalanceFolding:
     `known` are balances that earlier batches left: they need not be read. It is updated with those of this batch.
     """
 
-    def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances, keys: SlotKeys) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        ids: Ids,
+        baselines: Baselines,
+        known: Erc20Balances,
+        keys: SlotKeys,
+        *,
+        is_embedded: bool,
+    ) -> None:
         self._tx = tx
+        self._is_embedded = is_embedded
         self._ids = ids
         self._baselines = baselines
         self._folded = Folded(INSERTS, known)
@@ -51,6 +63,7 @@ class BalanceFolding:
         self._untrusted = self._folded.untrusted
         self._erc20 = known
         self._of_ids: dict[str, dict[tuple[int, int, bytes], int]] = {one.table: {} for one in BY_ID}
+        self._ranges = RangeFolding(tx, ids)
         self._owners: dict[tuple[int, bytes], int | None] = {}
         self._owners_before: dict[
             tuple[int, bytes], tuple[int | None, bytes]
@@ -84,6 +97,7 @@ class BalanceFolding:
         stored_nfts = [key for key in nfts if key[0] < first_new]
         for token, token_id, owner in tx.rows_of_each(SQL.newest_owner, sorted(stored_nfts)):
             self._owners[token, token_id] = owner
+        self._ranges.load(batch, first_new)
 
     def add(self, rows: BalanceChanges, storage: Tokens) -> None:
         """Fold the next block; `load` must have been called."""
@@ -99,13 +113,24 @@ class BalanceFolding:
         """The number of rows that were written, by table."""
         return {table: len(rows) for table, rows in self._rows.items()}
 
+    @property
+    def erc20_balances(self) -> list[Row]:
+        """The rows of `erc20_balance`: holder, token, block and balance."""
+        return self._rows["erc20_balance"]
+
     def write(self) -> Steps:
+        if not self._is_embedded:
+            rows = zip(self._rows["erc20_holding"], self._rows["erc20_holder"], strict=True)
+            self._rows["erc20_holding"] = [(*holding, since) for holding, (_, since, _) in rows]
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)
-        for table, rows in self._rows.items():
-            rows.sort(key=itemgetter(0))
-            yield from put_rows(self._tx, INSERTS[table], rows)
+        self._ranges.write_moved()
+        self._rows["nft_range"] = self._ranges.rows()
+        for table, found in self._rows.items():
+            if self._is_embedded or INSERTS[table].postgres:
+                found.sort(key=itemgetter(0))
+                yield from put_rows(self._tx, INSERTS[table], found)
         self._mark_untrusted()
 
     def _fold_held(self) -> list[Row]:
@@ -172,16 +197,20 @@ class BalanceFolding:
 
     def _add_nfts(self, rows: BalanceChanges) -> None:
         number, ids = rows.block.number, self._ids
+        for token in self._ranges.add(rows):
+            self._untrusted.setdefault(token, number)
         for moved in rows.nft_owners:
             token, token_id, owner = ids(moved.token), pack_uint(moved.token_id), ids(moved.owner)
             sender = ids(moved.owner_before)
             key = token, token_id
             before = self._owners.get(key)
             self._owners_before.setdefault(key, (before, moved.token))
-            if before is not None and before != sender:
+            in_range = self._ranges.take(token, moved.token_id) if before is None else None
+            known = before if in_range is None else in_range
+            if known is not None and known != sender:
                 self._untrusted.setdefault(token, number)
             if before != owner:
-                first_owner = sender if before is None else None
+                first_owner = sender if known is None else in_range
                 self._rows["nft_owner"].append((token, token_id, number, owner, first_owner))
             self._owners[key] = owner
 

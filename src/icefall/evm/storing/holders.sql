@@ -68,6 +68,17 @@ select k.token, k.holder, (
     where owner = k.holder and token_address = (select address from address where id = k.token))
 from unnest(?, ?) as k(token, holder);
 
+-- The ranges of NFTs that each (token, holder) was given, and how many IDs of each have an owner of their own since.
+-- name: ranges_held
+select token, owner, first_id, last_id, moved from nft_range
+where token_address = (select address from address where id = ?) and owner = ?;
+
+-- postgres: ranges_held
+select r.token, r.owner, r.first_id, r.last_id, r.moved
+from unnest(?, ?) as k(token, holder)
+join address a on a.id = k.token
+join nft_range r on r.owner = k.holder and r.token_address = a.address;
+
 -- How many IDs each (token, holder) has some of.
 -- name: {by_id}_held
 select k.token, k.holder, (

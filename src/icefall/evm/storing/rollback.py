@@ -132,6 +132,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     for standard in BY_ID:
         holdings = tx.rows(SQL.named(f"moved_holdings_of_{standard.table}"), where)
         tx.run_many(SQL.named(f"drop_{standard.table}_holding"), [(*row, ancestor) for row in holdings])
+    _roll_back_ranges(tx, where, ancestor)
     _roll_back_owners(tx, where, ancestor)
     tokens = {token for (token,) in tx.rows(SQL.redeployed_tokens, where)}.union(*moved.values())
     for statement in (*_LISTS, *_ROWS):
@@ -178,11 +179,20 @@ def _drop_code_read_for(tx: Transaction, ancestor: int) -> None:
     tx.run_many(SQL.drop_code, [(address, ancestor - 1) for address in sorted(read - own)])
 
 
+def _roll_back_ranges(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
+    ranges = tx.rows(SQL.moved_ranges, {"from_log": where["from_log"]})
+    tx.run_many(SQL.drop_nfts_of_range, [(*row, ancestor) for row in ranges])
+    tx.run(SQL.drop_nft_range, {"from_log": where["from_log"]})
+
+
 def _roll_back_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
     for token, token_id, address in tx.rows(SQL.moved_nfts, where):
         for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
             tx.run(SQL.drop_held, (owner, address, token_id))
         tx.run(SQL.drop_nft_owner, (token, token_id, ancestor))
-        for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
+        left = tx.rows(SQL.owner_now, (token, token_id))
+        if not left:
+            tx.run(SQL.lower_moved, {"token": token, "token_id": token_id})
+        for (owner,) in left:
             if any(tx.rows(SQL.address_of, (owner,))[0][0]):
                 tx.run(SQL.put_held, (owner, address, token_id, token))

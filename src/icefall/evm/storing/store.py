@@ -60,6 +60,10 @@ class ChainStore:
         self.read = store.read
         self.read_each = store.read_each
 
+    @property
+    def is_embedded(self) -> bool:
+        return self._store.is_embedded
+
     # -- reading -----------------------------------------------------------------------------------------------
 
     def tip(self) -> Tip | None:
@@ -212,7 +216,7 @@ class ChainStore:
         baselines: Baselines,
         layouts: Sequence[FoundLayout],
     ) -> Steps:
-        writer = BatchWriter(tx, self._ids, self._erc20, self._keys, baselines)
+        writer = BatchWriter(tx, self._ids, self._erc20, self._keys, baselines, is_embedded=self._store.is_embedded)
         yield from writer.write(batch, probed, self._offset, layouts)
         rows = [block.rows for block in batch]
         put_raw(tx, rows)

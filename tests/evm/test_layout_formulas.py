@@ -4,8 +4,8 @@ import pytest
 
 from icefall.evm.layouts.formulas import (
     NAMESPACES,
-    Layout,
     Order,
+    StorageLayout,
     find_bits,
     find_layout,
     mapping_keys,
@@ -30,7 +30,7 @@ def test_slots_are_those_of_the_compilers() -> None:
     seed = bytes.fromhex("87a211a2")
     assert slot_key(Order.PACKED_ADDRESS, seed.rjust(32, b"\0"), 0, [holder]) == keccak256(HOLDER + bytes(8) + seed)
     inner = keccak256(word(RANDOM_ID) + word(0))
-    layout = Layout(ERC1155, Order.KEY_FIRST, word(0), 0, 256, 0)
+    layout = StorageLayout(ERC1155, Order.KEY_FIRST, word(0), 0, 256, 0)
     assert layout.slot_of(HOLDER, RANDOM_ID) == keccak256(holder + inner)
 
 
@@ -50,7 +50,7 @@ def test_a_layout_is_found_by_its_slot(
         keys = mapping_keys(standard, HOLDER, RANDOM_ID, holder_first=holder_first)
         slot = slot_key(order, base, offset, keys)
         found = find_layout(standard, slot, HOLDER, RANDOM_ID, ignores_bit=ignores_bit)
-        assert found == Layout(standard, order, base, offset, 0, 0, holder_first, ignores_bit)
+        assert found == StorageLayout(standard, order, base, offset, 0, 0, holder_first, ignores_bit)
         assert unpack_layout(found.pack()) == found
 
 
@@ -76,5 +76,5 @@ def test_bits_of_a_slot() -> None:
     assert find_bits((1 << 255) - 1, value, value) in (None, (255, 0))
     assert find_bits((1 << 256) - 2, value, value) is None
     assert find_bits((1 << 128) - 1, value, value % 1_000_003) is None
-    layout = Layout(ERC20, Order.KEY_FIRST, word(0), 0, 128, 128)
+    layout = StorageLayout(ERC20, Order.KEY_FIRST, word(0), 0, 128, 128)
     assert layout.value_of(value) == value >> 128

@@ -11,7 +11,7 @@ from tests.evm.liars.assembler import deployment
 from tests.evm.liars.contracts import READS, clone_code, proxy_code, run_data, token_code
 from tests.upstream.evm_scene import RecordingLog
 
-from icefall.evm.layouts.formulas import Layout, Order
+from icefall.evm.layouts.formulas import Order, StorageLayout
 from icefall.evm.layouts.proof import CannotProve, Prover, Refused, SeenKey
 from icefall.evm.model import ERC20, ERC721, ERC1155
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -88,7 +88,7 @@ class Proofs:
         self.upstream = EvmUpstream([node.url], None, RecordingLog())
         self.prover = Prover(self.upstream, lambda: False)
 
-    async def prove(self, token: bytes, standard: int = ERC20) -> Layout | Refused:
+    async def prove(self, token: bytes, standard: int = ERC20) -> StorageLayout | Refused:
         newest = self._node.call("eth_getBlockByNumber", "latest", False)
         return await self.prover.prove(SeenKey(token, standard, HOLDER, 7), bytes.fromhex(newest["hash"][2:]))
 
@@ -107,7 +107,7 @@ async def test_every_layout_is_proven_or_refused(deployed: Deployed) -> None:
             if name not in PROVEN:
                 assert isinstance(found, Refused), (name, found)
                 continue
-            assert isinstance(found, Layout), (name, found)
+            assert isinstance(found, StorageLayout), (name, found)
             base = int.from_bytes(found.base, "big")
             expected = PROVEN[name]
             assert (found.order, base if expected[1] is not None else None, *expected[2:]) == expected, (name, found)
@@ -120,7 +120,7 @@ async def test_every_layout_is_proven_or_refused(deployed: Deployed) -> None:
 async def test_clones_share_the_proof_of_their_code(deployed: Deployed) -> None:
     async with Proofs(deployed.node) as proofs:
         first = await proofs.prove(deployed.clone)
-        assert isinstance(first, Layout), first
+        assert isinstance(first, StorageLayout), first
         made = proofs.prover.calls
         assert await proofs.prove(deployed.other_clone) == first
         assert proofs.prover.calls == made + 1  # its code
@@ -133,8 +133,8 @@ async def test_a_proxy_is_proven_with_the_code_it_has_now(deployed: Deployed) ->
         before = await proofs.prove(deployed.proxy)
         deployed.upgrade("vyper")
         after = await proofs.prove(deployed.proxy)
-        assert isinstance(before, Layout), before
-        assert isinstance(after, Layout), after
+        assert isinstance(before, StorageLayout), before
+        assert isinstance(after, StorageLayout), after
         assert (before.is_proxy, before.order, after.is_proxy, after.order) == (True, 0, True, Order.BASE_FIRST)
         deployed.upgrade("rebased by index")
         assert isinstance(await proofs.prove(deployed.proxy), Refused)

@@ -12,7 +12,7 @@ from tests.metrics.synthetic import address, assembled
 
 from icefall.evm.deriving.packing import packed
 from icefall.evm.encoding import unpack_uint
-from icefall.evm.layouts.formulas import Layout, Order
+from icefall.evm.layouts.formulas import Order, StorageLayout
 from icefall.evm.model import ERC20, BlockRows, Erc20Delta, Erc20TransferRow
 from icefall.evm.packed import ResolvedBlock, TokenStorage
 from icefall.evm.storing.batch import FoundLayout
@@ -20,11 +20,11 @@ from icefall.evm.storing.holders import count_all
 from icefall.evm.storing.store import ChainStore
 
 TOKEN, ANN, BEN, EVE = (address(number) for number in range(1, 5))
-LAYOUT = Layout(ERC20, Order.KEY_FIRST, bytes(32), 0, 256, 0, is_whole=True)
-PACKED = Layout(ERC20, Order.KEY_FIRST, bytes(32), 0, 128, 128, is_whole=True)
+LAYOUT = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, 256, 0, is_whole=True)
+PACKED = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, 128, 128, is_whole=True)
 
 
-def storage(layout: Layout, changes: Mapping[bytes, tuple[int, int]]) -> bytes:
+def storage(layout: StorageLayout, changes: Mapping[bytes, tuple[int, int]]) -> bytes:
     """The text of a change of balances, as a client sends it: zeros are left out."""
     sides = []
     for side in (0, 1):
@@ -41,7 +41,7 @@ def block(
     number: int,
     logged: Sequence[tuple[bytes, bytes, int]],
     *changes: Mapping[bytes, tuple[int, int]],
-    layout: Layout = LAYOUT,
+    layout: StorageLayout = LAYOUT,
 ) -> ResolvedBlock:
     """A block whose logs tell of transfers, and whose transactions changed slots."""
     moves = tuple(Erc20TransferRow(0, place, TOKEN, *move) for place, move in enumerate(logged))
@@ -85,7 +85,7 @@ def untrusted(store: ChainStore) -> Any:
     return store.read("select untrusted_since from token")[0][0]
 
 
-async def put(store: ChainStore, blocks: Sequence[ResolvedBlock], layout: Layout = LAYOUT) -> None:
+async def put(store: ChainStore, blocks: Sequence[ResolvedBlock], layout: StorageLayout = LAYOUT) -> None:
     first = blocks[0].rows.block.number
     found = [FoundLayout(TOKEN, first, layout, is_other=False)] if first == 1 else []
     await store.commit(blocks, layouts=found)
@@ -123,7 +123,7 @@ async def test_a_rollback_leaves_what_was_before(ancestor: int, tmp_path: Path) 
 
 
 @awaited
-async def test_a_slot_that_was_nobodys_is_the_history_of_its_holder(tmp_path: Path) -> None:
+async def test_a_slot_without_a_known_holder_is_the_history_of_its_holder(tmp_path: Path) -> None:
     blocks = [
         block(1, [(ANN, ANN, 5)], {ANN: (0, 5)}),
         block(2, [], {BEN: (0, 3)}),

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from icefall.evm.layouts.formulas import Layout
+from icefall.evm.layouts.formulas import StorageLayout
 from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, IdDelta, NativeRow, NftOwner, NftRange, RawRows, StoredRaw
 
 Columns = Sequence[Sequence[Any]]
@@ -97,7 +97,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
 class TokenStorage(msgspec.Struct, frozen=True, gc=False):
     """What a block changed of a token's storage: the text of each transaction, and the layout by which to read it."""
 
-    layout: Layout
+    layout: StorageLayout
     texts: Sequence[bytes]
 
 

@@ -308,7 +308,7 @@ create table slot (
     primary key (token, key)
 );
 
--- A row says: from this block on, a slot of the token's storage held this word, and nobody is known to whom it belongs.
+-- A row says: from this block on, a slot of the token's storage held this word, and its holder is not known.
 create table unclaimed_slot (
     token bigint not null,
     key bytea not null,

@@ -345,7 +345,7 @@ create table slot (
     primary key (token, key)
 ) without rowid;
 
--- A row says: from this block on, a slot of the token's storage held this word, and nobody is known to whom it belongs.
+-- A row says: from this block on, a slot of the token's storage held this word, and its holder is not known.
 -- Only of tokens with a `layout`, up to UNCLAIMED_MAX rows each. Key: the token, sixteen bytes of the slot's key and the
 -- block. Serves: the history of a holder whom a later block names; through its index rollbacks.
 create table unclaimed_slot (
@@ -396,7 +396,7 @@ create table token (
     silent_changes integer not null default 0, -- how often its storage changed without a log that explains it
     standards_since integer not null default 0, -- of its latest deployment, if that was after its first transfer
     metadata_version integer not null default 0, -- raised when name, symbol or decimals may have changed
-    layout blob, -- where it stores its balances, proven on its code (`Layout`); empty: refused; null: never asked
+    layout blob, -- where it stores its balances, proven on its code (`StorageLayout`); empty: refused; null: never asked
     layout_since integer -- the block of the proof: from here on balances are what its storage holds
 );
 create index token_to_read on token (retry_at) where read_at is null;

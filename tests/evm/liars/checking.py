@@ -13,7 +13,7 @@ from tests.evm.adversarial.nodes import CHAIN_ID, Node
 from tests.evm.indexed import Indexing, indexing_of, open_store
 from tests.evm.liars.assembler import deployment
 from tests.evm.liars.contracts import proxy_code, token_code
-from tests.evm.liars.tokens import LAYOUTS, LyingToken
+from tests.evm.liars.tokens import LAYOUTS, UntrueToken
 from tests.store.opened import open_reader
 from tests.upstream.evm_scene import RecordingLog
 from tests.waiting import LIMIT_S
@@ -27,7 +27,7 @@ from icefall.wire.evm.hashes import created_address
 
 HOLDERS = 12
 GAS = 5_000_000
-LIAR_EVERY = 2  # every other token lies
+UNTRUE_EVERY = 2  # every other token
 _ONLY_MAX = 100
 
 
@@ -37,7 +37,7 @@ class Result(NamedTuple):
     from_state: int  # comparisons for which the index had to ask the node
 
 
-class LiarChain:
+class UntrueChain:
     """The tokens on a node, and what happens to them."""
 
     def __init__(self, node: Node, tokens: int, seed: int, per_block: int) -> None:
@@ -49,18 +49,18 @@ class LiarChain:
         self._nonce = 0
         codes = list(LAYOUTS)
         implementations = {code: self._created(token_code(code)) for code in codes}
-        self.tokens: dict[bytes, LyingToken] = {}
+        self.tokens: dict[bytes, UntrueToken] = {}
         self._proxies: list[bytes] = []
         self._upgraded: list[bytes] = []
         self._implementations = implementations
         for number in range(tokens):
-            code, lies = codes[number % len(codes)], number % LIAR_EVERY == 0
+            code, is_untrue = codes[number % len(codes)], number % UNTRUE_EVERY == 0
             is_proxy = number % 5 == 4
             address = self._created(proxy_code() if is_proxy else token_code(code))
             if is_proxy:
                 self._send(address, b"\1" + implementations[code].rjust(32, b"\0"))
                 self._proxies.append(address)
-            self.tokens[address] = LyingToken(code, self.holders, self._draw, lies=lies)
+            self.tokens[address] = UntrueToken(code, self.holders, self._draw, is_untrue=is_untrue)
         self.mine()
         for address, token in self.tokens.items():
             self._send(address, token.first())

@@ -13,13 +13,13 @@ from pathlib import Path
 
 from tests.evm.adversarial.nodes import Node, anvil
 from tests.evm.indexed import Indexing
-from tests.evm.liars.checking import LiarChain, Result, audited, caught_up, compare, following
+from tests.evm.liars.checking import Result, UntrueChain, audited, caught_up, compare, following
 from tests.evm.liars.tokens import REFUSED
 
 REORG_DEPTH_MAX = 3
 
 
-async def drive(node: Node, chain: LiarChain, path: Path, blocks: int, seed: int) -> None:
+async def drive(node: Node, chain: UntrueChain, path: Path, blocks: int, seed: int) -> None:
     """Let the chain grow while it is followed, with reorganisations, and an indexer that ends and starts again."""
     draw = random.Random(seed)
     left = blocks
@@ -34,7 +34,7 @@ async def drive(node: Node, chain: LiarChain, path: Path, blocks: int, seed: int
         await audited(node, found)
 
 
-def _happen(chain: LiarChain, draw: random.Random) -> None:
+def _happen(chain: UntrueChain, draw: random.Random) -> None:
     chance = draw.random()
     if chance < 0.15:
         chain.reorganise(draw.randrange(1, REORG_DEPTH_MAX + 1))
@@ -57,7 +57,7 @@ def trust_of(found: Indexing) -> dict[bytes, tuple[int | None, int | None]]:
     return {address: (since, untrusted) for address, since, untrusted in rows}
 
 
-async def checked(node: Node, chain: LiarChain, path: Path) -> Result:
+async def checked(node: Node, chain: UntrueChain, path: Path) -> Result:
     """Compare all balances, and check that every token that can be proven was."""
     async with following(node, path) as found:
         trust = trust_of(found)
@@ -73,7 +73,7 @@ async def run(folder: Path, stores: Sequence[str], tokens: int, blocks: int, see
     for store in stores:
         live, fresh = (folder / f"{name}.{store}" for name in ("live", "fresh"))
         with anvil() as node:
-            chain = LiarChain(node, tokens, seed, per_block=max(12, 3 * tokens // 4))
+            chain = UntrueChain(node, tokens, seed, per_block=max(12, 3 * tokens // 4))
             await drive(node, chain, live, blocks, seed)
             await indexed_anew(node, fresh)
             results += [await checked(node, chain, path) for path in (live, fresh)]

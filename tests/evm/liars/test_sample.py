@@ -4,7 +4,7 @@ from pathlib import Path
 
 from tests.awaited import awaited
 from tests.evm.adversarial.nodes import anvil
-from tests.evm.liars.checking import LiarChain, audited, caught_up, compare, following
+from tests.evm.liars.checking import UntrueChain, audited, caught_up, compare, following
 from tests.evm.liars.tokens import LAYOUTS, REFUSED
 
 BLOCKS = 10
@@ -14,7 +14,7 @@ BLOCKS = 10
 async def test_every_balance_is_that_of_the_contract(tmp_path: Path) -> None:
     path = tmp_path / "live.sqlite"
     with anvil() as node:
-        chain = LiarChain(node, len(LAYOUTS), seed=1, per_block=12)
+        chain = UntrueChain(node, len(LAYOUTS), seed=1, per_block=12)
         async with following(node, path) as found:
             for _ in range(BLOCKS):
                 chain.step()

@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 
 from tests.evm.liars.contracts import DECIMALS_SLOT, NAME_SLOT, Move, run_data
 
-from icefall.evm.layouts.formulas import NAMESPACES, Layout, Order
+from icefall.evm.layouts.formulas import NAMESPACES, Order, StorageLayout
 from icefall.evm.model import ERC20
 
 ZERO = bytes(20)
 _INDEX_SLOT = (5).to_bytes(32, "big")
 
 
-def _layout(order: Order, base: int | bytes, offset: int = 0, bits: int = 256, shift: int = 0) -> Layout:
+def _layout(order: Order, base: int | bytes, offset: int = 0, bits: int = 256, shift: int = 0) -> StorageLayout:
     place = base if isinstance(base, bytes) else base.to_bytes(32, "big")
-    return Layout(ERC20, order, place, offset, bits, shift)
+    return StorageLayout(ERC20, order, place, offset, bits, shift)
 
 
 # By the name of its code: where the balances are. The last is refused by a proof: it holds shares.
@@ -34,12 +34,12 @@ LAYOUTS = {
 REFUSED = ("rebased by index",)
 
 
-class LyingToken:
-    """One token. `lies`: whether it may do anything but honest transfers."""
+class UntrueToken:
+    """One token. `is_untrue`: whether it may do anything but honest transfers."""
 
-    def __init__(self, code: str, holders: Sequence[bytes], draw: random.Random, *, lies: bool) -> None:
+    def __init__(self, code: str, holders: Sequence[bytes], draw: random.Random, *, is_untrue: bool) -> None:
         self.code = code
-        self.lies = lies
+        self.is_untrue = is_untrue
         self.layout = LAYOUTS[code]
         self._holders = holders
         self._draw = draw
@@ -60,10 +60,10 @@ class LyingToken:
         return run_data(slots | self._slots(some) | self._name(), moves)
 
     def next(self) -> bytes:
-        """The next transaction: mostly an honest transfer, and a lie once in a while."""
-        if not self.lies or self._draw.random() < 0.7:
+        """The next transaction: mostly an honest transfer, and a trick once in a while."""
+        if not self.is_untrue or self._draw.random() < 0.7:
             return self._transfer()
-        lies: list[Callable[[], bytes]] = [
+        tricks: list[Callable[[], bytes]] = [
             self._credit,
             self._theft,
             self._fee,
@@ -71,8 +71,8 @@ class LyingToken:
             self._approve,
             self._rename,
         ]
-        lies.append(self._rebase_by_index if self.code in REFUSED else self._rebase)
-        return self._draw.choice(lies)()
+        tricks.append(self._rebase_by_index if self.code in REFUSED else self._rebase)
+        return self._draw.choice(tricks)()
 
     def _transfer(self) -> bytes:
         sender, to = self._rich(), self._anyone()

@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from icefall.evm.contract_calls import balance_of, uint_of
-from icefall.evm.layouts.formulas import Layout
+from icefall.evm.layouts.formulas import StorageLayout
 from icefall.evm.layouts.proof import CannotProve, Refused, SeenKey
 from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.packed import PackedBlock, ResolvedBlock, TokenStorage
@@ -30,7 +30,7 @@ _PROOFS_AT_ONCE = 8
 
 
 class LayoutProver(Protocol):
-    async def prove(self, seen: SeenKey, at: At) -> Layout | Refused: ...
+    async def prove(self, seen: SeenKey, at: At) -> StorageLayout | Refused: ...
 
 
 class LayoutState(Protocol):
@@ -45,7 +45,7 @@ class _Known(NamedTuple):
     """What is known of a contract. `layout` None: balances follow from its logs."""
 
     is_token: bool
-    layout: Layout | None = None
+    layout: StorageLayout | None = None
 
 
 _NO_TOKEN = _Known(is_token=False)
@@ -60,7 +60,7 @@ class TokenLayouts:
         self._prover = prover
         self._state = state
         self._known: dict[bytes, _Known] = {}
-        self._proofs: dict[bytes, Layout | None] = {}  # made ahead, of tokens that are first seen
+        self._proofs: dict[bytes, StorageLayout | None] = {}  # made ahead, of tokens that are first seen
 
     def forget(self) -> None:
         self._known.clear()
@@ -121,7 +121,7 @@ class TokenLayouts:
         }
         return slots, found
 
-    def _layout(self, token: bytes) -> Layout | None:
+    def _layout(self, token: bytes) -> StorageLayout | None:
         return self._known[token].layout
 
     async def _proven_again(self, token: bytes, rows: PackedBlock) -> list[FoundLayout]:
@@ -143,7 +143,7 @@ class TokenLayouts:
         self._known[token] = _Known(True, after)
         return [FoundLayout(token, rows.block.number, after, is_other)]
 
-    async def _proven(self, token: bytes, rows: PackedBlock) -> Layout | None:
+    async def _proven(self, token: bytes, rows: PackedBlock) -> StorageLayout | None:
         """The layout at a block; None: refused. CannotProve where it cannot be found out here."""
         seen = SeenKey(token, ERC20, _named_holder(token, rows), 0)
         try:
@@ -154,13 +154,13 @@ class TokenLayouts:
             return None
         return msgspec.structs.replace(layout, is_whole=token in rows.deployed)
 
-    async def _proven_now(self, seen: SeenKey) -> Layout | Refused:
+    async def _proven_now(self, seen: SeenKey) -> StorageLayout | Refused:
         """The layout at the newest block, which was the same before unless the token is a proxy."""
         try:
             layout = await self._prover.prove(seen, await self._state.head())
         except NoState as missing:
             raise CannotProve(str(missing)) from missing
-        if isinstance(layout, Layout) and layout.is_proxy:
+        if isinstance(layout, StorageLayout) and layout.is_proxy:
             raise CannotProve("what a proxy ran at a block whose state is pruned is not known")
         return layout
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from icefall.evm.model import ERC20, ERC721
+from icefall.evm.standards import STANDARDS
 from icefall.wire.evm.rlp import keccak256
 
 WORD = 32
@@ -30,7 +31,7 @@ class Order(enum.IntEnum):
     PACKED_ADDRESS = 2  # Solady: the address, eight zeros and a seed
 
 
-class Layout(msgspec.Struct, frozen=True, array_like=True):
+class StorageLayout(msgspec.Struct, frozen=True, array_like=True):
     """The place of the values of a token: the slot of a key, and the bits in it."""
 
     standard: int  # as in standards.py
@@ -39,7 +40,7 @@ class Layout(msgspec.Struct, frozen=True, array_like=True):
     offset: int  # words after the hash, in a struct
     bits: int  # the width of the value
     shift: int  # the bits below it
-    holder_first: bool = False  # of ERC-1155: the outer mapping is by holder, the inner one by ID
+    holder_first: bool = False  # where there are amounts of IDs: the outer mapping is by holder, the inner one by ID
     ignores_bit: bool = False  # coreth: keys that differ in one bit are the same slot
     is_proxy: bool = False  # the code is that of another contract, whose address is in a slot
     is_whole: bool = False  # every change of its storage was seen, from its deployment on
@@ -56,7 +57,7 @@ class Layout(msgspec.Struct, frozen=True, array_like=True):
         """The key as it is compared with others."""
         return bytes((key[0] & ~_BIT_IGNORED,)) + key[1:] if self.ignores_bit else key
 
-    def is_same_place(self, other: "Layout") -> bool:
+    def is_same_place(self, other: "StorageLayout") -> bool:
         """Tell whether values are in the same bits of the same slots."""
         return msgspec.structs.astuple(self)[:-2] == msgspec.structs.astuple(other)[:-2]
 
@@ -64,14 +65,14 @@ class Layout(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.msgpack.encode(self)
 
 
-def unpack_layout(raw: bytes) -> Layout:
+def unpack_layout(raw: bytes) -> StorageLayout:
     return _LAYOUT.decode(raw)
 
 
-_LAYOUT = msgspec.msgpack.Decoder(Layout)
+_LAYOUT = msgspec.msgpack.Decoder(StorageLayout)
 
 
-def stored_key(layout: Layout, holder: bytes, token_id: int = 0) -> bytes:
+def stored_key(layout: StorageLayout, holder: bytes, token_id: int = 0) -> bytes:
     """The bytes of a slot's key by which its holder is found in the store."""
     return layout.slot_of(holder, token_id)[:KEY_STORED]
 
@@ -108,7 +109,7 @@ def namespace(name: str) -> bytes:
     return keccak256(inner.to_bytes(WORD, "big"))[:-1] + b"\0"
 
 
-NAMESPACES = tuple(namespace(f"openzeppelin.storage.{name}") for name in ("ERC20", "ERC721", "ERC1155"))
+NAMESPACES = tuple(namespace(f"openzeppelin.storage.{one.table.upper()}") for one in STANDARDS)
 
 
 def _bases() -> Iterator[bytes]:
@@ -122,7 +123,7 @@ def _bases() -> Iterator[bytes]:
 _BASES = tuple(_bases())
 
 
-def find_layout(standard: int, slot: bytes, holder: bytes, token_id: int, *, ignores_bit: bool) -> Layout | None:
+def find_layout(standard: int, slot: bytes, holder: bytes, token_id: int, *, ignores_bit: bool) -> StorageLayout | None:
     """The layout by which this slot belongs to the key; its bits are not known yet, and 0. None: no known one."""
     wanted = int.from_bytes(slot, "big")
     ignored = _BIT_IGNORED << 248 if ignores_bit else 0
@@ -132,7 +133,7 @@ def find_layout(standard: int, slot: bytes, holder: bytes, token_id: int, *, ign
             start = int.from_bytes(slot_key(order, base, 0, keys), "big")
             for offset in range(_OFFSETS):
                 if not (((start + offset) % (1 << 256)) ^ wanted) & ~ignored:
-                    return Layout(standard, order, base, offset, 0, 0, holder_first, ignores_bit)
+                    return StorageLayout(standard, order, base, offset, 0, 0, holder_first, ignores_bit)
     return None
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from icefall.evm.contract_calls import holding_call, uint_of
-from icefall.evm.layouts.formulas import WORD, Layout, find_bits, find_layout
+from icefall.evm.layouts.formulas import WORD, StorageLayout, find_bits, find_layout
 from icefall.evm.model import ERC721
 from icefall.evm.standards import BY_NUMBER
 from icefall.upstream.client import MALFORMED
@@ -40,12 +40,12 @@ _CLOCK_CODE = bytes.fromhex("4260005260206000f3")
 _CLOCK_ADDRESS = keccak256(b"icefall overrides")[:20]
 
 
-class _AccountText(msgspec.Struct):
+class _ReadAccount(msgspec.Struct):
     code: str = "0x"
     storage: dict[str, str] = {}
 
 
-_PRESTATE = msgspec.json.Decoder(dict[str, _AccountText])
+_PRESTATE = msgspec.json.Decoder(dict[str, _ReadAccount])
 
 
 class ProofSource(Protocol):
@@ -75,10 +75,10 @@ class CannotProve(Exception):
     """The upstream lacks what a proof needs, now or for good: nothing is known of the token."""
 
 
-class _Read(NamedTuple):
+class _SlotRead(NamedTuple):
     """What a call read: its layout with the bits unknown, and the key of the slot."""
 
-    layout: Layout
+    layout: StorageLayout
     slot: bytes
 
 
@@ -89,11 +89,11 @@ class Prover:
     def __init__(self, source: ProofSource, ignores_bit: Callable[[], bool]) -> None:
         self._source = source
         self._ignores_bit = ignores_bit
-        self._by_code: dict[tuple[int, bytes], Layout] = {}
+        self._by_code: dict[tuple[int, bytes], StorageLayout] = {}
         self._has_overrides: bool | None = None  # None: not tried yet
         self.calls = 0  # since the start
 
-    async def prove(self, seen: SeenKey, at: At) -> Layout | Refused:
+    async def prove(self, seen: SeenKey, at: At) -> StorageLayout | Refused:
         """The layout of a token at a block. NoState where no upstream has its state; CannotProve where none can trace
         calls or override state."""
         if self._has_overrides is False:
@@ -106,13 +106,15 @@ class Prover:
         if not code:
             return Refused("there is no code")
         found = await self._proven(seen, code, at)
-        if isinstance(found, Layout) and not found.is_proxy:  # it reads one slot and nothing else, whatever its storage
+        if (
+            isinstance(found, StorageLayout) and not found.is_proxy
+        ):  # it reads one slot and nothing else, whatever its storage
             if len(self._by_code) >= _CODES_CACHED:
                 self._by_code.clear()
             self._by_code[known] = found
         return found
 
-    async def _proven(self, seen: SeenKey, code: bytes, at: At) -> Layout | Refused:
+    async def _proven(self, seen: SeenKey, code: bytes, at: At) -> StorageLayout | Refused:
         keys = [seen, _random_key(seen)]
         traces = await self._ask([_trace(key, at) for key in keys])
         if self._has_overrides is None:
@@ -156,7 +158,7 @@ class Prover:
         if not self._has_overrides:
             raise CannotProve("the upstream does not override state and time")
 
-    def _read(self, key: SeenKey, trace: Outcome, target: bytes | None) -> _Read | Refused:
+    def _read(self, key: SeenKey, trace: Outcome, target: bytes | None) -> _SlotRead | Refused:
         """The one slot that a call read, if it is a known formula of its key."""
         try:
             accounts = {fixed(address, 20): account for address, account in _PRESTATE.decode(trace).items()}  # type: ignore[arg-type]
@@ -176,10 +178,10 @@ class Prover:
         layout = find_layout(key.standard, slot, key.holder, key.token_id, ignores_bit=self._ignores_bit())
         if layout is None:
             return Refused("its slot is no known formula of the key")
-        return _Read(msgspec.structs.replace(layout, is_proxy=bool(code)), slot)
+        return _SlotRead(msgspec.structs.replace(layout, is_proxy=bool(code)), slot)
 
 
-def _storage(accounts: dict[bytes, _AccountText], token: bytes) -> dict[str, str]:
+def _storage(accounts: dict[bytes, _ReadAccount], token: bytes) -> dict[str, str]:
     return accounts[token].storage if token in accounts else {}
 
 

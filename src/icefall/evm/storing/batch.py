@@ -13,7 +13,7 @@ from typing import NamedTuple
 from icefall.db.engine import StoreError, Transaction
 from icefall.evm.deriving.packing import Row
 from icefall.evm.encoding import pack_uint
-from icefall.evm.layouts.formulas import Layout
+from icefall.evm.layouts.formulas import StorageLayout
 from icefall.evm.model import BlockRow
 from icefall.evm.packed import BalanceChanges, PackedBlock, ResolvedBlock
 from icefall.evm.storing.folding import BalanceFolding, Baselines
@@ -32,7 +32,7 @@ class FoundLayout(NamedTuple):
 
     token: bytes
     block: int
-    layout: Layout | None
+    layout: StorageLayout | None
     is_other: bool
 
 

@@ -106,7 +106,7 @@ delete from slot_change where block > :ancestor;
 delete from unclaimed_slot where block > :ancestor;
 
 -- The holders of a token that blocks above the ancestor named first, where its layout is known: they may have got a
--- history from words that were nobody's, which are nobody's again.
+-- history from words whose holder was not known, and is not known again.
 -- name: new_slot_holders
 select o.token, o.holder, a.address, t.layout from erc20_holder o
 join token t on t.token = o.token join address a on a.id = o.holder

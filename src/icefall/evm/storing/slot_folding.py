@@ -2,7 +2,7 @@
 slot holds, whatever the logs say.
 
 A changed slot is looked up among the holders that the block's logs name, then among all that were ever named. One that
-belongs to nobody known may be an allowance or a holder's whom no log has named: its words are stored, up to
+has no known holder may be an allowance, or belong to one whom no log has named: its words are stored, up to
 UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names.
 """
 
@@ -12,7 +12,7 @@ from typing import NamedTuple
 from icefall.db.engine import Transaction
 from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, WORD, Layout
+from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, WORD, StorageLayout
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
 from icefall.evm.storing.writing import SQL
@@ -21,7 +21,7 @@ from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes
 
 UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
 _WHOLE = 256  # bits of a word
-_KEY_UNCLAIMED = 16  # bytes of the key of a slot that is nobody's
+_KEY_UNCLAIMED = 16  # bytes of the key of a slot whose holder is not known
 _SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
 _NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
 _EVEN = dict(zip("13579bdf", "02468ace", strict=True))
@@ -41,12 +41,12 @@ class Folded:
         self.untrusted: dict[int, int] = {}  # by token: the block
 
 
-class _Token(NamedTuple):
+class _TokenChanges(NamedTuple):
     """The storage of a token that a block changed."""
 
     address: bytes
     token: int
-    layout: Layout
+    layout: StorageLayout
     changed: dict[str, Words]
     named: list[tuple[bytes, Pair, str]]  # holders whom logs of the block name, with the keys of their slots
 
@@ -59,14 +59,14 @@ class SlotFolding:
         self._ids = ids
         self._folded = folded
         self._keys = keys
-        self._blocks: dict[int, list[_Token]] = {}
+        self._blocks: dict[int, list[_TokenChanges]] = {}
         self._holders: dict[tuple[int, str], int] = {}  # by token and key: of slots that no log of their block names
         self._unclaimed: dict[tuple[int, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
         self._unclaimed_counts: dict[int, int] = {}
 
     def load(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens], first_new: int) -> dict[Pair, bytes]:
         """Decode what the batch changed. Return the pairs that no log names, each with the token's address."""
-        unexplained: dict[tuple[int, bytes], tuple[_Token, str]] = {}
+        unexplained: dict[tuple[int, bytes], tuple[_TokenChanges, str]] = {}
         for rows, tokens in zip(batch, storage, strict=True):
             if not tokens:
                 continue
@@ -100,7 +100,7 @@ class SlotFolding:
         for token, key, block, word in self._tx.rows_of_each(SQL.unclaimed_words, sorted(wanted)):
             self._unclaimed.setdefault((token, key), []).append((block, unpack_uint(word)))
 
-    def _decoded(self, rows: BalanceChanges, tokens: Tokens) -> list[_Token]:
+    def _decoded(self, rows: BalanceChanges, tokens: Tokens) -> list[_TokenChanges]:
         ids, keys = self._ids, self._keys
         named: dict[bytes, list[tuple[bytes, Pair, str]]] = {token: [] for token in tokens}
         for change in rows.erc20_deltas:
@@ -119,7 +119,7 @@ class SlotFolding:
             except WireError:  # what an upstream sent cannot be read: a change is missed
                 self._folded.untrusted.setdefault(token, rows.block.number)
                 changed = {}
-            found.append(_Token(address, token, one.layout, changed, named[address]))
+            found.append(_TokenChanges(address, token, one.layout, changed, named[address]))
         return found
 
     # -- block by block ----------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class SlotFolding:
             except ValueError:  # what an upstream sent is not hex: a change is missed
                 self._folded.untrusted.setdefault(one.token, number)
 
-    def _add(self, one: _Token, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
+    def _add(self, one: _TokenChanges, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
         erc20, changed, layout = self._folded.erc20, one.changed, one.layout
         balances = self._folded.rows["erc20_balance"]
         for holder, pair, key in one.named:
@@ -155,8 +155,8 @@ class SlotFolding:
         if changed:
             self._unnamed(one, number)
 
-    def _first(self, one: _Token, pair: Pair, number: int, key: str, before: int) -> int:
-        """Add a holder who is named for the first time, with the words of its slot that were nobody's. Return the
+    def _first(self, one: _TokenChanges, pair: Pair, number: int, key: str, before: int) -> int:
+        """Add a holder who is named for the first time, with the earlier words of its slot. Return the
         balance before the block."""
         rows, raw = self._folded.rows, key_of(key)
         claimed = self._unclaimed.pop((one.token, raw[:_KEY_UNCLAIMED]), ()) if self._unclaimed else ()
@@ -170,10 +170,10 @@ class SlotFolding:
             rows["erc20_balance"].append((*pair, block, pack_uint(balance)))
         return balance
 
-    def _unnamed(self, one: _Token, number: int) -> None:
-        """Fold the slots that belong to nobody whom the block names."""
+    def _unnamed(self, one: _TokenChanges, number: int) -> None:
+        """Fold the slots of holders whom the block does not name."""
         folded = self._folded
-        nobody = key_text(one.layout.slot_of(ZERO_ADDRESS, 0))
+        of_zero = key_text(one.layout.slot_of(ZERO_ADDRESS, 0))
         for key, words in one.changed.items():
             if _is_plain_variable(key):
                 continue
@@ -187,7 +187,7 @@ class SlotFolding:
                     folded.rows["erc20_balance"].append((*pair, number, pack_uint(after)))
                     folded.rows["slot_change"].append((number, one.token, holder, b""))
                 folded.erc20[pair] = after
-            elif key != nobody and self._may_keep(one.token):
+            elif key != of_zero and self._may_keep(one.token):
                 start, word = key_of(key)[:_KEY_UNCLAIMED], int(words[1], 16)
                 folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
                 self._unclaimed.setdefault((one.token, start), []).append((number, word))

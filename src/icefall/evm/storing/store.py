@@ -8,7 +8,7 @@ import msgspec
 
 from icefall.db.engine import Store, Transaction
 from icefall.evm.encoding import block_of, pack_uint, unpack_uint
-from icefall.evm.layouts.formulas import Layout, unpack_layout
+from icefall.evm.layouts.formulas import StorageLayout, unpack_layout
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.standards import load_statements
 from icefall.evm.storing.batch import BatchWriter, FoundLayout, ProbedStandards
@@ -114,7 +114,7 @@ class ChainStore:
         rows = self.read(SQL.probed_standard, (number,)) if number is not None else []
         return rows[0][0] if rows else None
 
-    def layouts(self, contracts: Sequence[bytes]) -> dict[bytes, Layout | None]:
+    def layouts(self, contracts: Sequence[bytes]) -> dict[bytes, StorageLayout | None]:
         """The tokens among the contracts of which it was found out where they store balances; None: a proof was
         refused."""
         found = {}

@@ -127,6 +127,7 @@ _CHAIN_COUNTS = {
         "txs": "Transactions stored",
         "transfers": "Token transfers stored",
         "skipped_logs": "Token events of a wrong shape, skipped",
+        "audits_dropped": "Comparisons of tokens with their contracts that were due and exceeded the budget",
         "reorgs": "Reorganisations followed",
         "reorged_blocks": "Blocks dropped by reorganisations",
         "fetched_bytes": "Bytes fetched of blocks",

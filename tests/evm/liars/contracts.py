@@ -1,4 +1,4 @@
-"""Token contracts that store balances and owners in different ways, and do whatever they are told.
+"""Token contracts that store balances and owners in different ways, and change as their call data says.
 
 Every one has the same way to change: `run` writes the slots and emits the transfers that its call data lists. So a test
 decides by itself whether a log tells the truth. What differs is how a value is read.
@@ -75,7 +75,7 @@ READS: dict[str, str] = {
 
 
 class Move(NamedTuple):
-    """A transfer that a contract is told to log."""
+    """A transfer that a contract logs."""
 
     sender: bytes
     to: bytes

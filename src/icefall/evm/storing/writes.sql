@@ -292,7 +292,7 @@ select u.token, u.key, u.block, u.word from unnest(?, ?) as k(token, key)
 join unclaimed_slot u on u.token = k.token and u.key = k.key order by u.token, u.key, u.block;
 
 -- name: unclaimed_count
-select count(*) from (select 1 from unclaimed_slot where token = :token limit :most) some;
+select count(*) from (select 1 from unclaimed_slot where token = :token limit :most) as counted;
 
 -- name: put_slot_change
 insert into slot_change (block, token, holder, token_id) values (?, ?, ?, ?);

@@ -9,7 +9,7 @@ ENGINES = ("sqlite", "postgres", "citus")
 
 # Fails on the demo: made already by the first of two calls, or not a transaction that can be issued.
 FAILS = {"admin.alias", "admin.aliasChain", "admin.startCPUProfiler", "admin.stopCPUProfiler", "avm.issueTx"}
-FAILS |= {"platform.issueTx", "platform.getL1Validator"}  # a local network issues none, and the demo has no L1 validator
+FAILS |= {"platform.issueTx", "platform.getL1Validator"}  # not issued by a local network; none on the demo
 # Webhooks that are not there, and a URL that nothing may be sent to.
 FAILS |= {"POST /v1/webhooks", "POST /v1/webhooks/{id}:replay", "POST /v1/webhooks/{id}:test"}
 FAILS |= {f"{verb} /v1/webhooks/{{id}}" for verb in ("GET", "PATCH", "DELETE")}

@@ -34,7 +34,7 @@ INPUTS: dict[str, Any] = EXAMPLES | {
     "index.getIndex": {"id": CONTAINER},
     "index.isAccepted": {"id": CONTAINER, "encoding": "hex"},
 }
-# What a fresh network of its own cannot answer, with its text. Good answers: tests/pchain/test_recorded_answers.py.
+# What a fresh network of its own cannot answer, with its text. Good answers: tests/pchain/test_platform_answers.py.
 REFUSED = {
     "platform.issueTx": "problem decoding transaction: encoding/hex: invalid byte: U+003C '<'",
     "platform.getSubnet": "not found",

@@ -97,7 +97,7 @@ ROWS = (
     f"insert into touch_of select {MINE}, i << 24 from n where i % 2 = 0",
     f"insert into erc20 select i << 24, 0, 3, {MINE}, 3, x'00' from n",
     f"insert into erc20_of select {MINE}, i << 24 from n",
-    f"insert into erc721 select i << 24 | 1, 0, 3, {MINE}, 3, x'00' from n",
+    f"insert into erc721 select i << 24 | 1, 0, 3, {MINE}, 3, x'00', null from n",
     f"insert into erc721_of select {MINE}, i << 24 | 1 from n",
     f"insert into erc1155 select i << 24 | 2, 0, 0, 3, {MINE}, 3, x'00', x'00' from n",
     f"insert into erc1155_of select {MINE}, i << 24 | 2 from n",

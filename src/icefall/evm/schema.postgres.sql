@@ -206,7 +206,7 @@ create table native_balance (
     primary key (address, block)
 );
 
--- A row says: from this block on, the holder had this balance of the ERC-20 token, by the token's logs.
+-- A row says: from this block on, the holder had this balance of the ERC-20 token.
 create view erc20_balance as
 select holder, token, block, balance from (
     select sender as holder, token, cast(log_at >> 24 as integer) as block, sender_balance as balance from erc20
@@ -601,8 +601,8 @@ join tx t on t.tx_at = d.tx_at
 join address c on c.id = d.creator
 join address s on s.id = t.sender;
 
--- A row says whether a token's stored balances can be trusted: its logs agreed with its state at every audit, and
--- there was one since its first transfer.
+-- A row says whether a token's stored balances can be trusted: they are what its storage holds, or its logs agreed with
+-- its state at every audit, and there was one since its first transfer.
 create view token_trust as
 select token, standards, standards_since,
     untrusted_since is not null or (

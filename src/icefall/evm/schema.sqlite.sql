@@ -227,8 +227,9 @@ create trigger native_balance_update instead of update on native_balance begin
     update native_balance_merged set balance = new.balance where address = old.address and block = old.block;
 end;
 
--- A row says: from this block on, the holder had this balance of the ERC-20 token, by the token's storage where its
--- `layout` is known, else by its logs. Key: holder, token and block; the newest row at or before a block is the balance then. Serves: ERC-20 balances, at any block.
+-- A row says: from this block on, the holder had this balance of the ERC-20 token. It is that of the token's storage
+-- where its `layout` is known, else that of its logs. Key: holder, token and block; the newest row at or before a block
+-- is the balance then. Serves: ERC-20 balances, at any block.
 -- in two parts
 create table erc20_balance (
     holder integer not null,

@@ -13,6 +13,8 @@ from icefall.api.http.app import App
 from icefall.api.http.paging import NumberPaging, Paging
 from icefall.api.http.row import DATA, METRICS
 from icefall.api.metrics.handlers import MetricsClock
+from icefall.api.networks.handlers.utxos import NetworkClock
+from icefall.api.networks.network import Networks
 from icefall.compose.app_parts import (
     access_gate,
     chain_directory,
@@ -21,6 +23,7 @@ from icefall.compose.app_parts import (
     service_logs,
     service_origins,
 )
+from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
@@ -41,6 +44,8 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: chain_directory(config, stores, method_names(config.method_signatures), with_state=True),
+        Networks: Networks(served_network(config, stores) if with_engine else None),
+        NetworkClock: NetworkClock(),
     }
     gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(

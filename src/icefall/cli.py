@@ -19,6 +19,9 @@ HELP = ("--help", "-h")
 COPY_USAGE = "icefall copy SOURCE TARGET, each a data directory or postgresql://..."
 KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"
 KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
+WEBHOOKS_USAGE = "icefall webhooks, or icefall webhooks list | show ID | replay ID | test ID"
+WEBHOOK_FLAGS: dict[str, tuple[str, ...]] = {"list": (), "show": (), "replay": ("message", "first", "last"), "test": ()}
+EXPORT_FLAGS = ("chain", "table", "from", "to", "format", "partition", "out")
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 OWNER_ONLY = 0o077
@@ -81,6 +84,25 @@ def _keys(verb: str, argv: list[str]) -> int:
     with closing(stores_of(config)) as stores:
         store = stores.access_writer()
         return _print(keys_command(action, store, flags.get("name", ""), flags.get("tier", ""), key_tiers(tiers)))
+
+
+def _webhooks(verb: str, argv: list[str]) -> int:
+    """Deliver messages until stopped; with a word, `list`, `show`, `replay` or `test`."""
+    action = next((word for word in argv if not word.startswith("-")), "")
+    words, flags, settings = split_words(argv, dict.fromkeys(WEBHOOK_FLAGS.get(action, ()), True))
+    config = _loaded(verb, settings).config
+    if not action:
+        from icefall.commands.webhooks import run_webhooks  # noqa: PLC0415 - no other verb needs it
+
+        return run_webhooks(config)
+    if action not in WEBHOOK_FLAGS:
+        raise ConfigError(f"unknown action {bare(action)}; use {WEBHOOKS_USAGE}")
+    _expect(words, 1 if action == "list" else 2)
+    if action != "list" and len(words) < 2:
+        raise ConfigError(f"icefall webhooks {action} needs the ID of a webhook: use {WEBHOOKS_USAGE}")
+    from icefall.commands.webhooks import webhooks_command  # noqa: PLC0415 - as above
+
+    return _print(webhooks_command(config, action, words[-1], flags))
 
 
 def _forget(verb: str, argv: list[str]) -> int:
@@ -156,6 +178,15 @@ def _copy(verb: str, argv: list[str]) -> int:
     return run_copy(config, ends[0], ends[1], _print)
 
 
+def _export(verb: str, argv: list[str]) -> int:
+    words, flags, settings = split_words(argv, dict.fromkeys(EXPORT_FLAGS, True))
+    config = _loaded(verb, settings).config
+    _expect(words, 0)
+    from icefall.commands.export import run_export  # noqa: PLC0415 - no other verb needs it
+
+    return run_export(config, flags, _print)
+
+
 def _config(verb: str, argv: list[str]) -> int:
     return _print(config_table(_loaded(verb, argv)))
 
@@ -191,6 +222,12 @@ VERBS = (
         ("add", "A new key: --name=N for its owner, --tier=T for its budget (free, base, growth, pro)."),
         ("list", "All keys with their tiers; the keys themselves are stored nowhere."),
         ("revoke", "revoke N, or revoke --name=N: that key is refused from its next request on."))),
+    Verb("webhooks", "Deliver messages of webhooks, or show and replay them.", _webhooks,
+         "[list | show ID | replay ID | test ID]", (
+        ("list", "All webhooks, with how many messages wait, were delivered and failed."),
+        ("show", "show ID: its state, and its newest messages with what became of them."),
+        ("replay", "replay ID --message=ID, or --first=BLOCK --last=BLOCK: sends them again."),
+        ("test", "test ID: sends a message that is about no transaction."))),
     Verb("forget", "Delete what is stored of an EVM chain, after asking.", _forget, "CHAIN", (
         ("CHAIN", "Its EVM chain ID, or its name or an alias in icefall.toml."),
         ("--yes", "Do not ask."))),
@@ -204,6 +241,14 @@ VERBS = (
     Verb("copy", "Copy all stores into another data directory or server.", _copy, "SOURCE TARGET", (
         ("SOURCE", "A data directory, or postgresql://... ; nothing may write it meanwhile."),
         ("TARGET", "Another one. A copy that was stopped is resumed by the same command."))),
+    Verb("export", "Write tables of an indexed chain as CSV, JSON lines or Parquet files.", _export, "--chain=CHAIN", (
+        ("--chain", "Its EVM chain ID, or its name or an alias in icefall.toml."),
+        ("--table", "Tables separated by commas, or all (default): docs/analysis.md lists them."),
+        ("--from", "The first block; the lowest that is indexed if not given."),
+        ("--to", "The last block, or latest (default): the newest block when the command starts."),
+        ("--format", "csv (default), jsonl, or parquet, which needs icefall[parquet]."),
+        ("--partition", "A file for each day, or range:N for every N blocks (default range:100000)."),
+        ("--out", "A directory (default export). The same command later adds what is new."))),
     Verb("config", "Print every setting, its value and its origin.", _config),
     Verb("completion", "Print the completion script of a shell.", _completion, "bash | zsh | fish", (
         ("bash", "For ~/.local/share/bash-completion/completions/icefall."),
@@ -220,8 +265,9 @@ SYNONYMS = {
     **dict.fromkeys(("key", "token", "tokens", "apikeys", "api-keys"), "keys"),
     **dict.fromkeys(("delete", "remove", "rm", "drop", "reset", "clean", "purge", "prune"), "forget"),
     **dict.fromkeys(("ps", "health", "info", "top", "state", "list"), "status"),
-    **dict.fromkeys(("dump", "export", "snapshot", "save"), "backup"),
+    **dict.fromkeys(("dump", "snapshot", "save"), "backup"),
     **dict.fromkeys(("import", "load"), "restore"),
+    **dict.fromkeys(("csv", "parquet", "download", "extract"), "export"),
     **dict.fromkeys(("settings", "env", "show"), "config"),
     **dict.fromkeys(("usage", "man", "?"), "help"),
 }

@@ -180,6 +180,7 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
             "accept-reorg": "5",
             "store": "postgresql://a",
             "store-file": "store.url",
+            "replica": "postgresql://b",
         }
         text = (special | dict.fromkeys(("trusted-proxies", "nft-metadata-networks"), "::1")).get(row.name, text)
         assert loaded(f"{row.flag}={text}", verb=verb).given[row.name].origin == row.flag
@@ -193,6 +194,19 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
 def test_shutdown_wait_and_timeout_are_9s_together_at_most(loaded: Load, refusal: Refusal) -> None:
     assert loaded("--http-shutdown-wait=4s", "--http-shutdown-timeout=5s").config.http_shutdown_wait == 4_000_000_000
     assert "9s together" in refusal("--http-shutdown-wait=4000000001ns", "--http-shutdown-timeout=5s")
+
+
+def test_replicas_are_added_up(loaded: Load, refusal: Refusal) -> None:
+    assert loaded(verb="data").config.replica == ()
+    given = loaded("--replica=postgresql://u:a,b@one/x", "--replica=postgres://two postgresql://three", verb="data")
+    assert given.config.replica == ("postgresql://u:a,b@one/x", "postgres://two", "postgresql://three")
+    setting = given.given["replica"].setting
+    assert setting.value_type.show(given.config.replica[:2]) == "postgresql://u:***@one/x,postgres://two"
+    listed = loaded(verb="data", toml='replica = ["postgresql://one", "postgresql://two"]').config
+    assert listed.replica == ("postgresql://one", "postgresql://two")
+    for wrong in ("postgresql://one,two/x", "http://one", "one"):
+        assert "each with one host" in refusal(f"--replica={wrong}", verb="data")
+    assert "100ms to 24h" in refusal("--replica-lag-max=1ms", verb="data")
 
 
 def test_zero_ports_may_repeat(loaded: Load) -> None:

@@ -12,7 +12,8 @@ from tests.server import serving
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
-from icefall.compose.stores import stores_of, with_stored_chains
+from icefall.compose.shared_chains import with_stored_chains
+from icefall.compose.stores import stores_of
 from icefall.config.load import load
 from icefall.config.values import bare
 from icefall.db.disk import StoreLock

@@ -58,6 +58,7 @@ INTERNED = {
     "erc1155_holding": {"holder", "token"},
     "nft_owner": {"token", "owner", "before"},
     "nft_held": {"owner", "token"},
+    "nft_range": {"owner", "token"},
     "code": {"address"},
     "token": {"token"},
     "nft": {"token"},

@@ -126,7 +126,7 @@ def test_a_fourth_standard_gets_its_statements_from_its_row() -> None:
     fourth = TokenStandard(
         8, "ERC-6909", "erc6909", Erc1155Moved, BY_ID[0].columns, Holding.AMOUNT_BY_ID, b"\0" * 4, b"\1" * 4
     )
-    rows = rows_of_statements((fourth,))
+    rows = rows_of_statements((*STANDARDS, fourth))
     source = Path(icefall.__file__).parent
     for file in (
         "evm/storing/rollback.sql",

@@ -237,6 +237,19 @@ def test_the_search_box_is_empty_again_on_later_pages(shared: Tab) -> None:
     assert shared.page.input_value("#search") == ""
 
 
+def test_a_page_that_arrives_late_leaves_the_search_box_to_its_reader(shared: Tab) -> None:
+    shared.open("/")
+    shared.page.focus("#search")
+    shared.page.keyboard.type("19")
+    shared.page.evaluate("location.hash = '#/metrics'")
+    shared.page.wait_for_url("**/#/metrics")
+    shared.wait()
+    shared.page.keyboard.type("68")
+    assert shared.page.input_value("#search") == "1968"
+    shared.page.keyboard.press("Enter")
+    shared.page.wait_for_url("**/block/1968")
+
+
 def test_more_blocks_than_the_head_is_all_of_them(explorer: Tab) -> None:
     """A block may be stored after the head was asked for."""
     pattern = "**/v1/chains/3210042/indexing"

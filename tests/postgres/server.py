@@ -4,14 +4,17 @@ import atexit
 import itertools
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 from tests.counterparts import missing
 from tests.made_once import made_once
 from tests.ports import hold_port, port_of
+from tests.waiting import until
 
 DEBIAN = Path("/usr/lib/postgresql")
 SETTINGS = {
@@ -50,6 +53,14 @@ def _copy(folder: Path, beside: Path) -> None:
     subprocess.run(["cp", "-a", str(folder), str(beside)], check=True, timeout=120)
 
 
+def _is_alive(pid: int) -> bool:
+    """Tell whether a process runs; one that has ended and was not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class ServerRefused(Exception):
     """The server did not start; its last words."""
 
@@ -66,10 +77,13 @@ class PostgresServer:
         self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
         if os.geteuid() == 0:
             shutil.chown(folder, "postgres")
-        _copy(made_once("initdb", self._initdb), folder / "data")  # initdb takes longer than a copy
+        self._make_data(folder / "data")
         text = "".join(f"{name} = {value}\n" for name, value in {**SETTINGS, **(settings or {})}.items())
         with (folder / "data" / "postgresql.conf").open("a") as file:
             file.write(f"port = {self.port}\n{text}")
+
+    def _make_data(self, path: Path) -> None:
+        _copy(made_once("initdb", self._initdb), path)  # initdb takes longer than a copy
 
     def _initdb(self, path: Path) -> None:
         data = self._folder / "first"
@@ -95,10 +109,38 @@ class PostgresServer:
     def stop(self, how: str = "fast") -> None:
         self._run("pg_ctl", "-D", str(self._folder / "data"), "-m", how, "-w", "stop")
 
+    def kill(self) -> None:
+        """End the server as a crash of its machine would: by SIGKILL, and before anything is written any more."""
+        lock = self._folder / "data" / "postmaster.pid"
+        pid = int(lock.read_text().split()[0])
+        sessions = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        for one in (pid, *sessions):
+            with suppress(ProcessLookupError):
+                os.kill(one, signal.SIGKILL)
+        until(lambda: not any(map(_is_alive, (pid, *sessions))), "the processes of the server are gone")
+        lock.unlink()  # its process may not have been waited for, and then looks alive to the next server
+
+    def promote(self) -> None:
+        """Make a standby the primary."""
+        self._run("pg_ctl", "-D", str(self._folder / "data"), "-w", "promote")
+
     def remove(self) -> None:
-        self.stop("immediate")
+        with suppress(AssertionError):  # it was killed
+            self.stop("immediate")
         self._held.close()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+class StandbyServer(PostgresServer):
+    """A streaming standby of a running server, made by pg_basebackup."""
+
+    def __init__(self, folder: Path, primary: PostgresServer) -> None:
+        self._primary = primary
+        super().__init__(folder)
+
+    def _make_data(self, path: Path) -> None:
+        at = ["-h", "127.0.0.1", "-p", str(self._primary.port), "-U", "postgres"]
+        self._run("pg_basebackup", *at, "-D", str(path), "-R", "-X", "stream", "--checkpoint=fast", "--no-sync")
 
 
 @cache

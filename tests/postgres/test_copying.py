@@ -13,7 +13,7 @@ from tests.postgres.server import new_prefix, server_url
 from icefall.cli import main
 from icefall.compose.stores import StoreName, Stores
 from icefall.db import copying
-from icefall.db.copying import table_digest, tables_of
+from icefall.db.copying import tables_on_server
 from icefall.db.engine import Transaction
 from icefall.evm.storing.store import PACKAGE, store_path
 from icefall.node.store import SQL as NODE_SQL
@@ -73,7 +73,8 @@ def test_an_interrupted_copy_goes_on_where_it_ended(
     stores = Stores(source, url, prefix)
     assert StoreName("chain", "7") not in stores.names(), "half a copy has no name"
     with closing(stores.open_unfinished(StoreName("chain", "7"))) as half:
-        assert 0 < sum(table_digest(half, table)[0] for table in tables_of(PACKAGE)) < 1_600
+        counts = [half.read(f"select count(*) from {table.name}")[0][0] for table in tables_on_server(PACKAGE)]
+        assert 0 < sum(counts) < 1_600
     monkeypatch.setattr("icefall.commands.copy.copy_table", put)
     assert copy(str(source), url, f"--store-prefix={prefix}") == 0
     assert StoreName("chain", "7") in stores.names()

@@ -26,7 +26,8 @@ from icefall.access.budget_leases import BudgetLeases
 from icefall.access.budget_server import StoredBudgets
 from icefall.access.budgets import Tier
 from icefall.cli import main
-from icefall.compose.stores import Stores, put_chain_configs, stores_of, with_stored_chains
+from icefall.compose.shared_chains import put_chain_configs, with_stored_chains
+from icefall.compose.stores import Stores, stores_of
 from icefall.config.load import load
 from icefall.db.postgres_pool import POOL_SIZE
 from icefall.observe.log import quiet

@@ -48,6 +48,12 @@ def test_a_standby_is_named_as_the_reason(tmp_path: Path) -> None:
         stores.chain_store("7")
 
 
+def test_a_replica_without_its_primary_is_refused(tmp_path: Path) -> None:
+    config = load("data", [f"--data-dir={tmp_path}", "--replica=postgresql://standby/x"], {}, tmp_path).config
+    with pytest.raises(StartRefused, match="name that too"):
+        stores_of(config)
+
+
 CHAIN = '[[chain]]\nid = "7"\nrpc = "http://127.0.0.1:1"\n'
 
 

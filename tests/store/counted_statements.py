@@ -16,7 +16,8 @@ from icefall.api.http.app import App
 from icefall.api.http.row import DATA, METRICS, NODE, Rest, Rpc, example_path
 from icefall.compose.node_app import node_app
 from icefall.compose.rest_apps import data_app, metrics_app
-from icefall.compose.stores import Stores, with_stored_chains
+from icefall.compose.shared_chains import with_stored_chains
+from icefall.compose.stores import Stores
 from icefall.config.load import load
 from icefall.db.postgres_pool import AsyncSessions, BlockingSessions
 from icefall.db.postgres_version import VersionSession
@@ -101,7 +102,9 @@ class CountedApps:
         if isinstance(row, Rpc):
             request = LocalRequest("POST", row.path, json.dumps(example_call(row)).encode())
         else:
-            request = LocalRequest(row.verb.replace("*", "GET"), example_path(row))
+            example = {**row.body_example, "url": "https://10.0.0.1/"} if row.body is not None else None
+            body = b"" if example is None else json.dumps(example).encode()
+            request = LocalRequest(row.verb.replace("*", "GET"), example_path(row), body)
         response = await self._apps[listener].respond(request)
         body = response.body if isinstance(response.body, bytes) else await _first_block(response.body)
         return response.status, body

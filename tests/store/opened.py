@@ -21,7 +21,9 @@ from tests.postgres.server import server_url
 from tests.waiting import LIMIT_S
 
 from icefall.db import sqlite
+from icefall.db.copying import tables_of as copied_tables
 from icefall.db.engine import BlockingReader, Row, StatementParams, Store, StoreInUse
+from icefall.db.schema_docs import STORES
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.db.statements import load
 
@@ -145,12 +147,32 @@ class FileTables(Tables):
         self._connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
 
 
+@cache
+def _on_file() -> dict[str, tuple[str, ...]]:
+    """The columns of every table that a file may have."""
+    return {table.name: table.columns for package in STORES for table in copied_tables(package)}
+
+
 class SchemaTables(Tables):
+    """The tables that a file has, whether the server has tables of these names or views, with their columns."""
+
     def __init__(self, url: str, schema: str) -> None:
         import psycopg
 
         self._connection = psycopg.Connection.connect(url, options=f"-c search_path={schema}", autocommit=True)
-        self._list = f"select tablename from pg_tables where schemaname = '{schema}'"
+        self._list = (
+            f"select tablename from pg_tables where schemaname = '{schema}' "
+            f"union all select viewname from pg_views where schemaname = '{schema}'"
+        )
+
+    def names(self) -> list[str]:
+        return [name for name in super().names() if name in _on_file()]
+
+    def rows(self, table: str, columns: str = "*", order: str = "") -> tuple[list[str], list[Row]]:
+        return super().rows(table, ", ".join(_on_file().get(table, "*")) if columns == "*" else columns, order)
+
+    def columns(self, table: str) -> list[str]:
+        return list(_on_file().get(table) or super().columns(table))
 
 
 def die_at(write: int) -> None:

@@ -9,6 +9,11 @@ ENGINES = ("sqlite", "postgres", "citus")
 
 # Fails on the demo: made already by the first of two calls, or not a transaction that can be issued.
 FAILS = {"admin.alias", "admin.aliasChain", "admin.startCPUProfiler", "admin.stopCPUProfiler", "avm.issueTx"}
+# Webhooks that are not there, and a URL that nothing may be sent to.
+FAILS |= {"POST /v1/webhooks", "POST /v1/webhooks/{id}:replay", "POST /v1/webhooks/{id}:test"}
+FAILS |= {f"{verb} /v1/webhooks/{{id}}" for verb in ("GET", "PATCH", "DELETE")}
+FAILS |= {f"{verb} /v1/webhooks/{{id}}/addresses" for verb in ("GET", "PATCH", "DELETE")}
+FAILS |= {"GET /v1/webhooks/{id}/messages"}
 
 # fmt: off
 STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
@@ -62,7 +67,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "index.getIndex": (1, 1, 1),
         "index.getLastAccepted": (1, 2, 2),
         "index.isAccepted": (1, 1, 1),
-        "GET /ext/metrics": (5, 7, 7),
+        "GET /ext/metrics": (5, 9, 9),
         "GET /openapi.json": (0, 0, 0),
         "GET /docs": (0, 0, 0),
         "GET /docs/docs.js": (0, 0, 0),
@@ -95,14 +100,14 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/contracts/{address}/transactions:getDeployment": (6, 9, 11),
         "GET /v1/chains/{chainId}/contracts/{address}/deployments": (12, 13, 13),
         "GET /v1/chains/{chainId}/addresses/{address}": (2, 3, 3),
-        "GET /v1/chains/{chainId}/nfts/collections/{address}/tokens": (21, 5, 7),
+        "GET /v1/chains/{chainId}/nfts/collections/{address}/tokens": (22, 6, 8),
         "GET /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}": (3, 5, 7),
         "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex": (1, 1, 1),
         "GET /v1/chains/{chainId}/addresses/{address}/balances:getNative": (1, 4, 4),
         "GET /v1/chains/{chainId}/addresses/{address}/balances:listErc20": (3, 7, 9),
-        "GET /v1/chains/{chainId}/addresses/{address}/balances:listErc721": (13, 8, 10),
+        "GET /v1/chains/{chainId}/addresses/{address}/balances:listErc721": (14, 9, 11),
         "GET /v1/chains/{chainId}/addresses/{address}/balances:listErc1155": (13, 8, 10),
-        "GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles": (12, 6, 8),
+        "GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles": (13, 7, 9),
         "GET /v1/health-check": (5, 9, 9),
         "GET /v1/search": (4, 8, 8),
         "GET /v1/stream": (25, 12, 15),
@@ -118,6 +123,19 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/indexing": (6, 9, 9),
         "GET /v1/apiUsageMetrics": (1, 1, 1),
         "GET /v1/apiLogs": (1, 1, 1),
+        "POST /v1/webhooks": (0, 0, 0),
+        "GET /v1/webhooks": (1, 1, 1),
+        "GET /v1/webhooks/{id}": (1, 1, 1),
+        "PATCH /v1/webhooks/{id}": (1, 1, 1),
+        "DELETE /v1/webhooks/{id}": (1, 1, 1),
+        "GET /v1/webhooks/{id}/addresses": (1, 1, 1),
+        "PATCH /v1/webhooks/{id}/addresses": (1, 1, 1),
+        "DELETE /v1/webhooks/{id}/addresses": (1, 1, 1),
+        "POST /v1/webhooks:generateOrRotateSharedSecret": (0, 0, 0),
+        "GET /v1/webhooks:getSharedSecret": (1, 1, 1),
+        "GET /v1/webhooks/{id}/messages": (1, 1, 1),
+        "POST /v1/webhooks/{id}:replay": (1, 1, 1),
+        "POST /v1/webhooks/{id}:test": (1, 1, 1),
         "GET /ext/metrics": (0, 0, 0),
         "GET /openapi.json": (0, 0, 0),
         "GET /docs": (0, 0, 0),

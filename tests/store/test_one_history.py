@@ -30,7 +30,7 @@ from icefall.api.dialect import INTERFACE, Dialect
 from icefall.api.http import service
 from icefall.api.http.assemble import binding, reads_chains, routes_of
 from icefall.api.http.paging import NumberPaging, Paging
-from icefall.api.http.routes import is_parameter
+from icefall.api.http.routes import Route, is_parameter
 from icefall.api.http.row import DATA, METRICS, Rest
 from icefall.api.http.service import CounterSource
 from icefall.api.http.structs import NoParams
@@ -165,20 +165,8 @@ class Scene:
         self._outside = ThreadPoolExecutor(1)
         info = ChainInfo(ID, "made", TokenInfo("Coin", "COIN", 18))
         self.chain = EvmChain(info, stores.chain_reader(ID), StateOfBlocks())
-        secret = bytes(32)
-        services: dict[type, Any] = {
-            ChainDirectory: ChainDirectory([self.chain]),
-            Paging: Paging(PageTokens(secret)),
-            NumberPaging: NumberPaging(NumberTokens(secret)),
-            MetricsClock: MetricsClock(FixedTime.time),
-            Dialect: INTERFACE,
-            AccessReader: AccessReader(self._access),
-            CounterSource: CounterSource(
-                stores.data_dir / "counters", [], "0", DATA, ProcessReader(0), data_dir=stores.data_dir / "none"
-            ),
-        }
-        counters = CallCounters([row.label for row in ROWS], None)
-        self._routes = routes_of(list(ROWS), lambda _: True, services, INTERFACE, counters)
+        self._data_dir = stores.data_dir
+        self._routes = self.routes_of(self.chain)
         self._history = 1
         self._statements = 0
         self._switch_before = 0
@@ -186,6 +174,23 @@ class Scene:
         self.run = self._runner.run
         self.in_thread(self._commit(COMMON))
         self.switch()
+
+    def routes_of(self, chain: EvmChain) -> dict[str, Route]:
+        """The endpoints of a worker that serves this chain."""
+        secret = bytes(32)
+        services: dict[type, Any] = {
+            ChainDirectory: ChainDirectory([chain]),
+            Paging: Paging(PageTokens(secret)),
+            NumberPaging: NumberPaging(NumberTokens(secret)),
+            MetricsClock: MetricsClock(FixedTime.time),
+            Dialect: INTERFACE,
+            AccessReader: AccessReader(self._access),
+            CounterSource: CounterSource(
+                self._data_dir / "counters", [], "0", DATA, ProcessReader(0), data_dir=self._data_dir / "none"
+            ),
+        }
+        counters = CallCounters([row.label for row in ROWS], None)
+        return routes_of(list(ROWS), lambda _: True, services, INTERFACE, counters)
 
     def in_thread(self, work: Any) -> None:
         """Next to a loop that runs, and that waits for it."""
@@ -217,15 +222,16 @@ class Scene:
 
     def answer(self, case: Case, switch_before: int = 0) -> tuple[Outcome, int]:
         """The answer, and how many statements it took."""
-        return self.counted(self._answer(case), switch_before)
+        return self.counted(self.outcome(self._routes, case), switch_before)
 
     def counted(self, work: Coroutine[Any, Any, T], switch_before: int) -> tuple[T, int]:
         self._statements, self._switch_before = 0, switch_before
         outcome = self.run(work)
         return outcome, self._statements
 
-    async def _answer(self, case: Case) -> Outcome:
-        plain = self._routes[case.row.path].plain[case.row.verb]
+    @staticmethod
+    async def outcome(routes: dict[str, Route], case: Case) -> Outcome:
+        plain = routes[case.row.path].plain[case.row.verb]
         values, query = target(case)
         try:
             result = await plain.call(plain.bind(values, query))

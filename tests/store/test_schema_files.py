@@ -14,7 +14,7 @@ from icefall.db.schema_file import Column, Declared, declarations, expanded
 from icefall.evm.storing.recent import SPLIT_TABLES
 
 OTHER_KEYS = {"ledger_tx"}  # has two unique constraints, of which PostgreSQL makes the other one the primary key
-POSTGRES_TYPES = {"integer": "bigint", "blob": "bytea", "real": "double precision", "text": "text"}
+POSTGRES_TYPES = {"integer": "bigint", "int4": "bigint", "blob": "bytea", "real": "double precision", "text": "text"}
 
 
 def declared(package: str, engine: str) -> Mapping[str, Declared]:
@@ -52,8 +52,9 @@ def test_both_engines_have_the_same_columns_and_keys(package: str) -> None:
 
     server = declared(package, "postgres")
     for name, one in declared(package, "sqlite").items():
-        if one.kind == "table":
-            assert [plain(column) for column in one.columns()] == [plain(column) for column in server[name].columns()]
+        if one.kind == "table" and server[name].kind == "table":  # of views, `tests/store/conformance` reads all rows
+            embedded = [plain(column) for column in one.columns()]
+            assert [plain(column) for column in server[name].columns()][: len(embedded)] == embedded
             assert one.key() == server[name].key() or name in OTHER_KEYS
         if one.kind == "index":
             assert server[name].kind == "index"

@@ -1,6 +1,7 @@
 """Upstreams that send invalid data or fail: what happens to each, and that nothing unverified is stored."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -326,7 +327,7 @@ def test_questions_go_to_the_next_upstream_and_end_in_time() -> None:
     async def scene() -> None:
         one, other = Replay(), Replay()
         one.platform = other.platform = {"platform.getProposedHeight": {"height": "7"}}
-        question = ("/ext/bc/P", "platform.getProposedHeight", {})
+        question: tuple[str, str, dict[str, Any]] = ("/ext/bc/P", "platform.getProposedHeight", {})
         async with following(one, other, names="", attempts=1) as at:
             assert msgspec.json.decode(await at.upstreams.ask(*question)) == {"height": "7"}
             one.faults = [Fault("platform.getProposedHeight", status=503)]

@@ -6,7 +6,7 @@ import sys
 import pytest
 from tests.tidy.source import imports, modules
 
-CONTEXTS = {"node", "xchain", "pchain", "evm", "metrics", "access"}
+CONTEXTS = {"node", "xchain", "pchain", "evm", "metrics", "access", "webhooks"}
 SHARED = {"errors", "observe", "ipc"}
 INNER = SHARED | {"wire", "db", "upstream"}
 
@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evm": INNER,
     "metrics": INNER | {"evm"},
     "access": INNER,
+    "webhooks": INNER | {"evm"},
     "demo": (INNER - {"db"}) | {"node"},
     "primary": INNER | CONTEXTS | {"demo"},
     # the interfaces: readers and models of the contexts, never a store that can write
@@ -36,7 +37,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what constructs and starts: only these see the configuration
     "compose": INNER | CONTEXTS | {"primary", "api", "server", "config", "demo", "web"},
     "processes": INNER | CONTEXTS | {"compose", "api", "server", "config", "demo"},
-    "commands": INNER | CONTEXTS | {"compose", "config"},
+    "commands": INNER | CONTEXTS | {"compose", "config", "api"},
     "cli": {"errors", "commands", "processes", "compose", "config", "access"},
     "__main__": {"cli"},
 }
@@ -50,6 +51,7 @@ PURE = {
     "evm": {"model", "encoding"},
     "access": {"budgets", "page_tokens", "client_address", "usage"},
     "metrics": {"rollup", "catalogue"},
+    "webhooks": {"model", "matching", "signing", "retrying"},
 }
 
 

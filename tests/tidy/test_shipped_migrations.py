@@ -26,6 +26,16 @@ SHIPPED = {
     "node/schema.sqlite.sql": "587807d97a4e2506",
 }
 MIGRATIONS = {
+    "access/0102_webhooks.postgres.sql": "29051290ada5208b",
+    "access/0102_webhooks.sqlite.sql": "7041837631387116",
+    "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
+    "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
+    "evm/0103_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",
+    "evm/0103_nft_ranges.sqlite.sql": "6f963d59190f6bcd",
+    "evm/0104_webhook_outbox.postgres.sql": "712a514b73fee9ab",
+    "evm/0104_webhook_outbox.sqlite.sql": "b1534170c5ac184d",
+    "evm/0105_storage_layouts.postgres.sql": "a0ef05b33b0e2525",
+    "evm/0105_storage_layouts.sqlite.sql": "13d7cfcc2b1e814a",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

@@ -80,6 +80,11 @@ def stored_chain_configs(reader: BlockingReader) -> list[str]:
     return [config for _, config in reader.read(SQL.chain_configs)]
 
 
+async def read_chain_configs(reader: Reader) -> list[str]:
+    """Return the same as `stored_chain_configs`, in an event loop."""
+    return [config for _, config in await reader.rows(SQL.chain_configs)]
+
+
 def is_chain_shared(reader: BlockingReader, chain_id: str) -> bool:
     """Whether the settings of this chain are stored."""
     return any(one == chain_id for one, _ in reader.read(SQL.chain_configs))

@@ -3,6 +3,7 @@ and its handler.
 """
 
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS, USAGE_ENDPOINTS
+from icefall.api.data.webhook_endpoints import WEBHOOK_ENDPOINTS
 from icefall.api.describing import site
 from icefall.api.http import service
 from icefall.api.http.row import LISTENERS, Rest, Rpc
@@ -39,6 +40,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *CHAIN_DATA_ENDPOINTS,
     *NETWORKS_ENDPOINTS,
     *USAGE_ENDPOINTS,
+    *WEBHOOK_ENDPOINTS,
     *METRICS_ENDPOINTS,
     *COMMON_ENDPOINTS,
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from icefall.compose.stores import StoreName, Stores
 from icefall.config.settings import Config
-from icefall.db.copying import RowsDiffer, compare_table, copy_table, tables_of
+from icefall.db.copying import RowsDiffer, compare_table, copy_table, tables_of, tables_on_server
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
 
@@ -44,9 +44,10 @@ def _copy_all(source: Stores, target: Stores, write_line: WriteLine) -> int:
             copy = closing(target.open(name) if name in there else target.open_unfinished(name))
             with copy as store:
                 rows = 0
-                for table in tables_of(name.package):
-                    if name not in there:
+                if name not in there:
+                    for table in (tables_of if store.is_embedded else tables_on_server)(name.package):
                         copy_table(original, store, table, _Progress(name, write_line))
+                for table in tables_of(name.package):
                     rows += compare_table(original, store, table)
         if name not in there:
             target.finish(name)

@@ -22,7 +22,7 @@ from icefall.evm.storing.store import store_path
 def forget(config: Config, name: str, confirm: Callable[[str], bool]) -> str:
     """The text to print. `name` is the chain's ID, or its name or an alias in the configuration. `confirm` is asked
     before anything is deleted. StartRefused where nothing is stored or a program uses it."""
-    configured, data_dir = _configured(config.chain, name), Path(config.data_dir)
+    configured, data_dir = configured_chain(config.chain, name), Path(config.data_dir)
     chain_id = configured.id if configured else name
     is_id = chain_id.isascii() and chain_id.isdigit()
     if config.store and not is_id:  # it would become part of a command to copy
@@ -69,7 +69,9 @@ def _is_shared(stores: Stores, chain_id: str) -> bool:
         return False  # there is no such store yet
 
 
-def _configured(chains: tuple[ChainConfig, ...], name: str) -> ChainConfig | None:
+def configured_chain(chains: tuple[ChainConfig, ...], name: str) -> ChainConfig | None:
+    """Find a chain of the configuration by its ID, its name or an alias, in upper or lower case."""
+
     def names(chain: ChainConfig) -> list[str]:
         return [chain.id, chain.name.casefold(), *(alias.casefold() for alias in chain.aliases)]
 

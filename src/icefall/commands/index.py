@@ -12,19 +12,21 @@ from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, upstream_o
 from icefall.compose.indexer import indexer_logs, proves_roots, run_indexer
 from icefall.compose.node_setup import chain_log_name
 from icefall.compose.process_file import left_while_indexing
-from icefall.compose.stores import create_data_dir, put_chain_configs, stores_of
+from icefall.compose.shared_chains import put_chain_configs
+from icefall.compose.stores import create_data_dir, stores_of
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
 from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
 from icefall.evm.indexing.reorgs import Reorganisations, ReorgRules, roll_back
-from icefall.evm.storing.store import ChainStore
+from icefall.evm.storing.store import ChainStore, Rollups
 from icefall.metrics.store import RollupWriter
 from icefall.observe.log import Logs
 from icefall.observe.program import name_process
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
+from icefall.webhooks.outbox import Outbox
 
 
 def run_index(config: Config) -> int:
@@ -98,7 +100,8 @@ async def run_accept_reorg(config: Config, logs: Logs, write_line: Callable[[str
         raise StartRefused(f"chain {chain.id} is not indexed in {config.data_dir}: nothing to roll back")
     async with AsyncExitStack() as opened:
         opened.callback(stores.close)
-        store = ChainStore(stores.chain_store(chain.id), [RollupWriter()], chain.cumulative_tx_offset)
+        rollups: list[Rollups] = [RollupWriter(), Outbox(chain.id)]
+        store = ChainStore(stores.chain_store(chain.id), rollups, chain.cumulative_tx_offset)
         opened.callback(store.close)
         no_traces = RequiredTraces(calls=False, diffs=False)  # no block is fetched
         upstream = EvmUpstream(chain.rpc, int(chain.id), logs[f"chain-{chain.id}"], required=no_traces, genesis=None)

@@ -16,7 +16,8 @@ from icefall.access.usage import total
 from icefall.access.usage_store import UsageReader
 from icefall.compose.node_setup import freshness
 from icefall.compose.process_file import running_programs
-from icefall.compose.stores import Stores, stores_of, with_stored_chains
+from icefall.compose.shared_chains import with_stored_chains
+from icefall.compose.stores import Stores, stores_of
 from icefall.config.settings import Config
 from icefall.db.disk import free_space
 from icefall.db.engine import StoreError
@@ -65,6 +66,14 @@ class StoreState(msgspec.Struct, frozen=True, rename="camel"):
     bytes: int
 
 
+class ReplicaStatus(msgspec.Struct, frozen=True, rename="camel"):
+    """`lag_seconds`: how old its rows may be; None if it is not known. `problem`: why it is not read."""
+
+    name: str
+    lag_seconds: float | None
+    problem: str
+
+
 class KeyState(msgspec.Struct, frozen=True, rename="camel"):
     """`calls` and `units` of today, in UTC. The key without a name stands for all callers without one."""
 
@@ -94,6 +103,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     free_bytes: int
     keys: list[KeyState]
     errors: list[LoggedError]
+    replicas: list[ReplicaStatus] = []
 
 
 def status(config: Config, *, as_json: bool) -> str:
@@ -130,7 +140,13 @@ async def _status(config: Config, stores: Stores) -> Status:
         free_bytes=free_space(data_dir).available_bytes,
         keys=await _keys(stores),
         errors=_last_errors(Path(config.log_dir)),
+        replicas=await _replicas(stores),
     )
+
+
+async def _replicas(stores: Stores) -> list[ReplicaStatus]:
+    states = await stores.replicas.states() if stores.replicas is not None else []
+    return [ReplicaStatus(one.name, None if one.lag_s is None else round(one.lag_s, 3), one.problem) for one in states]
 
 
 async def _failures(stores: Stores, limit_ns: int) -> dict[str, str]:
@@ -235,6 +251,8 @@ def screen(status: Status, now: float) -> str:
     for chain in status.chains:
         lines += ["", *_chain_lines(chain, now)]
     lines += ["", "stores:", *(f"  {one.path:<28} {one.bytes / 1e6:>12,.1f} MB" for one in status.stores)]
+    if status.replicas:
+        lines += ["", "replicas:", *(f"  {_replica_text(one)}"[:_LINE_MAX] for one in status.replicas)]
     if status.keys:
         lines += ["", "use today:"]
         lines += [f"  {one.name or '(without a key)':<28} {one.tier:<8} {one.calls:>10,} calls {one.units:>12,} units"
@@ -243,6 +261,11 @@ def screen(status: Status, now: float) -> str:
         lines += ["", "last errors:"]
         lines += [f"  {one.time[:19]} {one.logger}: {one.message}"[:_LINE_MAX] for one in status.errors]
     return "\n".join(lines)
+
+
+def _replica_text(replica: ReplicaStatus) -> str:
+    lag = "lag not known" if replica.lag_seconds is None else f"at most {replica.lag_seconds:,.1f} s behind"
+    return f"{replica.name}: {lag}{f', not read: {replica.problem}' if replica.problem else ''}"
 
 
 def _chain_lines(chain: ChainState, now: float) -> list[str]:

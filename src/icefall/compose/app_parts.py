@@ -29,11 +29,11 @@ from icefall.api.http.row import DATA, METRICS, NODE
 from icefall.api.http.service import CounterSource
 from icefall.api.table import rows_of
 from icefall.compose.node_setup import configured_network, log_rotation, node_logs
+from icefall.compose.served_chains import ServedChains
 from icefall.compose.stores import Stores, stores_of
-from icefall.config.settings import ChainConfig, Config
+from icefall.config.settings import Config
 from icefall.errors import Unavailable
-from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, shown_rpc_url
-from icefall.evm.reading.state import RequestState
+from icefall.evm.reading.directory import ChainDirectory
 from icefall.ipc.socket import SocketClient
 from icefall.node.health.runner import CheckResult, Freshness
 from icefall.node.store import NodeReader, StoredResult
@@ -60,10 +60,11 @@ def listener_app(
     headers: Iterable[tuple[str, str]] = (),
     mounts: Iterable[Mount] = (),
     site: Site | None = None,
+    served: ServedChains | None = None,
     reports_program: bool = True,
 ) -> App:
     """The app of a listener: its rows of the endpoint table, with the services their handlers use. `reports_program`:
-    its counters include what belongs to the whole program."""
+    its counters include what belongs to the whole program. `served`: keeps the chains as the store has them."""
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)
     counters_dir = counters_directory(Path(config.data_dir) / "run", program_pid(), listener)
@@ -101,6 +102,7 @@ def listener_app(
         (config.http_read_timeout or FOREVER_NS) / 1e9,
         gate,
         site,
+        background=served.refresh_forever if served is not None else None,
         close=services[ChainDirectory].close,
     )
 
@@ -155,24 +157,6 @@ def access_gate(
     )
 
 
-def chain_directory(
-    config: Config, stores: Stores, method_names: Mapping[bytes, str] | None = None, *, with_state: bool = False
-) -> ChainDirectory:
-    """The configured EVM chains; each store is opened at its first query. `with_state`: upstreams are called for what
-    is not indexed."""
-    chains, states = [], []
-    for chain in config.chain:
-        state = RequestState(chain.rpc, int(chain.id)) if with_state else None
-        states += [state] if state else []
-        chains.append(EvmChain(_chain_info(chain), stores.chain_reader(chain.id), state, method_names, state))
-    return ChainDirectory(chains, states, stores.close)
-
-
-def _chain_info(chain: ChainConfig) -> ChainInfo:
-    info = msgspec.convert(chain, ChainInfo, from_attributes=True)
-    return msgspec.structs.replace(info, rpc_url=shown_rpc_url(chain.public_rpc_url, chain.rpc[0]))
-
-
 def links_page(title: str, config: Config) -> LinksPage:
     """What is at `/` of a listener without the Explorer."""
     return LinksPage(title, Link(port=config.data_port if config.explorer else 0))
@@ -218,4 +202,5 @@ def _services(listener: str, config: Config) -> dict[type, Any]:
     if listener == NODE:
         return {NodeReader: _StartingNode(), Freshness: Freshness(FOREVER_NS)}
     stores = stores_of(config)
-    return {AccessReader: AccessReader(stores.access_reader()), ChainDirectory: chain_directory(config, stores)}
+    chains = ServedChains(config, stores).directory
+    return {AccessReader: AccessReader(stores.access_reader()), ChainDirectory: chains}

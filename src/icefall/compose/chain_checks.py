@@ -1,4 +1,4 @@
-"""The health checks of indexed EVM chains, which the engine runs beside those of the node.
+"""The health checks of indexed EVM chains and of replicas, which the engine runs beside those of the node.
 
 They read the stores of the chains, so that they also see an indexer that runs as another program.
 """
@@ -11,6 +11,7 @@ from typing import Any
 from icefall.compose.stores import Stores
 from icefall.config.settings import ChainConfig
 from icefall.db.engine import StoreError
+from icefall.db.replicas import Replicas, ReplicaState
 from icefall.evm.health import SILENT_S, chain_health
 from icefall.evm.reading.chain import ChainReader
 from icefall.node.health.runner import UNFILTERED, Check, Health, Unhealthy
@@ -64,6 +65,22 @@ def chain_check(chain: ChainConfig, stores: Stores, *, is_indexed_here: bool) ->
         return details
 
     return Check(f"chain-{chain.id}", run, tags, starting_s=SILENT_S)  # its indexer starts after the engine
+
+
+def replica_check(replicas: Replicas) -> Check:
+    """The replicas of the server, and how old their rows may be. It does not fail: the next replica, or the primary,
+    answers in the place of one that is too old or gone."""
+
+    async def run() -> Any:
+        states = await replicas.states()
+        return {one.name: _replica_details(one) for one in states}
+
+    return Check("replicas", run)
+
+
+def _replica_details(replica: ReplicaState) -> dict[str, Any]:
+    lag = {} if replica.lag_s is None else {"lagSeconds": round(replica.lag_s, 3)}
+    return {"used": not replica.problem, **lag, **({"problem": replica.problem} if replica.problem else {})}
 
 
 async def _consensus(reader: ChainReader, *, connected: bool) -> dict[str, Any]:

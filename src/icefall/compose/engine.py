@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 from icefall import __version__
 from icefall.access.budget_server import serve_budgets
 from icefall.api.dialect import DIALECTS
-from icefall.compose.chain_checks import chain_check, watch_chain_checks
+from icefall.compose.chain_checks import chain_check, replica_check, watch_chain_checks
 from icefall.compose.child import DRAINING, ENGINE, READY, watch_stop
 from icefall.compose.node_setup import configured_network, node_logs, unstored_path
 from icefall.compose.stores import Stores, stores_of
@@ -337,6 +337,8 @@ async def _health(context: EngineContext, services: ChainServices, traffic: Engi
         await health.register(check)
     for check in _chain_checks(context):
         await health.register(check)
+    if context.stores.replicas is not None:
+        await health.register(replica_check(context.stores.replicas))
     return health
 
 

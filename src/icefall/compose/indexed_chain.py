@@ -19,6 +19,8 @@ from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange, EvmFollower
 from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.indexing.state_lookups import ContractCache
+from icefall.evm.indexing.token_layouts import TokenLayouts
+from icefall.evm.layouts.proof import Prover
 from icefall.evm.model import StoredRaw
 from icefall.evm.status import ChainStatus, UpstreamStatus, decode_status, encode_status, serve_indexer_calls, status_of
 from icefall.evm.storing.holders import count_all, count_some
@@ -29,6 +31,7 @@ from icefall.observe.counters import Rate
 from icefall.observe.log import Log
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
+from icefall.webhooks.outbox import Outbox
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.ids import id_from_text
 
@@ -51,16 +54,20 @@ class IndexedChain:
         decoder: BlockDecoder,
         log: Log,
         *,
+        outbox: Outbox | None = None,
         audit_interval: int,
         verify_roots: bool,
         reorg_depth_max: int,
         poll_s: float,
     ) -> None:
+        outbox = outbox or Outbox(chain.id)
         self._chain = chain
         self.name = chain.name or chain.id
         self.log = log
         self._store = GuardedStore(store, guard)
-        self._chain_store = ChainStore(self._store, [RollupWriter()], chain.cumulative_tx_offset)
+        self._chain_store = ChainStore(
+            self._store, [RollupWriter(), outbox], chain.cumulative_tx_offset, outbox.prepare
+        )
         self._status_store = ChainStore(store)  # the status is little, and says why nothing else is stored
         self._status_stored = _stored_status(self._chain_store)
         self._counts_before = self._status_stored.counts if self._status_stored is not None else {}
@@ -82,6 +89,8 @@ class IndexedChain:
             blocks.first,
             verify_roots=verify_roots,
             raw=kept,
+            has_webhooks=outbox.has_webhooks,
+            layouts=token_layouts(self._chain_store, self._upstream),
         )
         self.follower = EvmFollower(
             blocks,
@@ -189,6 +198,7 @@ class IndexedChain:
             self._upstream_seen = bool(self.follower.status.upstream_seen_at)
             self._rate.note(now, self.follower.status.blocks)
             tip = self._chain_store.tip()
+            self.follower.status.audits_dropped = self.auditor.dropped
             status = status_of(
                 self.follower.status,
                 self._counts_before,
@@ -253,13 +263,18 @@ def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:
     )
 
 
+def token_layouts(store: ChainStore, upstream: EvmUpstream) -> TokenLayouts | None:
+    """The balances of a server's store are values of transfers: those that no log tells have no place there."""
+    return TokenLayouts(store, Prover(upstream, upstream.is_avalanche), upstream) if store.is_embedded else None
+
+
 def reorg_rules(chain: ChainConfig, upstream: EvmUpstream, depth_max: int) -> ReorgRules:
     """Blocks of Avalanche's own chains are final once accepted, unless the settings of the chain say otherwise."""
 
     def is_final() -> bool:
         if chain.final is not None:
             return chain.final
-        return any(can.is_avalanche for can in upstream.capabilities().values())
+        return upstream.is_avalanche()
 
     return ReorgRules(chain.id, depth_max, is_final, chain.development)
 

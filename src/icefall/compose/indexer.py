@@ -17,6 +17,7 @@ from icefall.compose.child import watch_stop
 from icefall.compose.indexed_chain import IndexedChain
 from icefall.compose.node_setup import chain_log_name, configured_network, log_rotation, node_logs
 from icefall.compose.stores import Stores, stores_of
+from icefall.compose.webhooks import chain_outbox
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.disk import DiskGuard, DiskLow
 from icefall.db.engine import StoreError, StoreInUse, StoreLost, StoreUnreachable
@@ -192,6 +193,7 @@ def _indexed_chain(
             guard,
             decoder,
             logs[chain_log_name(chain)],
+            outbox=chain_outbox(config, stores, chain.id),
             audit_interval=config.audit_interval,
             verify_roots=proves_roots(chain, config),
             reorg_depth_max=config.reorg_depth_max,

@@ -15,8 +15,9 @@ from icefall.api.node.endpoints import INDEX, X
 from icefall.api.node.handlers.index import ContainerCache
 from icefall.api.node.platform_endpoints import P
 from icefall.api.node.platform_upstream import PlatformUpstream
-from icefall.compose.app_parts import chain_directory, links_page, listener_app, node_origins
+from icefall.compose.app_parts import links_page, listener_app, node_origins
 from icefall.compose.node_setup import configured_network, freshness, health_limit_ns, node_logs
+from icefall.compose.served_chains import ServedChains
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.db.engine import Reader
@@ -56,7 +57,7 @@ def node_app(config: Config) -> App:
         SocketClient: engine,
         NodeInfo: info,
         Freshness: freshness(data_dir, health_limit_ns(config)),
-        ChainDirectory: chain_directory(config, stores),
+        ChainDirectory: ServedChains(config, stores).directory,
     }
     return listener_app(
         NODE,

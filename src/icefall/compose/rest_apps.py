@@ -17,14 +17,15 @@ from icefall.api.networks.handlers.utxos import NetworkClock
 from icefall.api.networks.network import Networks
 from icefall.compose.app_parts import (
     access_gate,
-    chain_directory,
     links_page,
     listener_app,
     service_logs,
     service_origins,
 )
+from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
+from icefall.compose.webhooks import webhook_services
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.directory import ChainDirectory
@@ -37,13 +38,22 @@ def data_app(config: Config, *, with_engine: bool) -> App:
     stores = stores_of(config)
     store = stores.access_reader()
     access = AccessReader(store)
+    served = ServedChains(
+        config,
+        stores,
+        method_names(config.method_signatures),
+        None if with_engine else store,
+        logs["main"],
+        with_state=True,
+    )
     services: dict[type, Any] = {
         AccessReader: access,
         UsageReader: UsageReader(store),
         CurrentCaller: CurrentCaller(),
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
-        ChainDirectory: chain_directory(config, stores, method_names(config.method_signatures), with_state=True),
+        ChainDirectory: served.directory,
+        **webhook_services(config, stores, store),
         Networks: Networks(served_network(config, stores) if with_engine else None),
         NetworkClock: NetworkClock(),
     }
@@ -55,6 +65,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         logs["main"],
         origins=service_origins(config),
         gate=gate,
+        served=served,
         reports_program=not with_engine,  # the node's listener does
         site=_explorer(config, with_engine=with_engine) if config.explorer else None,
     )
@@ -73,11 +84,12 @@ def metrics_app(config: Config, *, with_engine: bool) -> App:
     logs = service_logs(config, with_engine=with_engine)
     stores = stores_of(config)
     store = stores.access_reader()
+    served = ServedChains(config, stores, None, None if with_engine else store, logs["main"])
     services: dict[type, Any] = {
         AccessReader: AccessReader(store),
         NumberPaging: NumberPaging(NumberTokens(page_token_secret(store))),
         MetricsClock: MetricsClock(),
-        ChainDirectory: chain_directory(config, stores),
+        ChainDirectory: served.directory,
     }
     gate = access_gate(METRICS, config, stores, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
     return listener_app(
@@ -87,6 +99,7 @@ def metrics_app(config: Config, *, with_engine: bool) -> App:
         logs["main"],
         origins=service_origins(config),
         gate=gate,
+        served=served,
         reports_program=not with_engine,  # the node's listener does
         site=links_page("Metrics", config),
     )

@@ -8,24 +8,21 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import cached_property, partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import msgspec
+from typing import TYPE_CHECKING, NamedTuple
 
 from icefall.access import store as access
-from icefall.access.store import stored_chain_configs
-from icefall.config.load import with_chains
-from icefall.config.settings import ChainConfig, Config
+from icefall.config.settings import Config
 from icefall.db import sqlite
 from icefall.db.changes import StoreVersion, unknown_version
 from icefall.db.disk import StoreLock
-from icefall.db.engine import BlockingReader, MigratedReader, Store, StoreError
+from icefall.db.engine import BlockingReader, MigratedReader, Store
 from icefall.db.migrate import load_schema
+from icefall.db.replicas import Replicas
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.errors import StartRefused
 from icefall.evm.storing import store as evm
@@ -34,6 +31,7 @@ from icefall.node import store as node
 if TYPE_CHECKING:
     from icefall.db.postgres_pool import ServerPool
     from icefall.evm.reading.directory import LazyChainReader
+    from icefall.evm.reading.one_history import Standbys
 
 PREFIX = "icefall"
 _UNFINISHED = "_copied"
@@ -68,7 +66,8 @@ class Stores:
     """The stores of one installation, as a process opens them. `close` closes the connections they share.
 
     `url`: a PostgreSQL server, empty for files in the data directory. `chain_urls`: chains that are elsewhere.
-    `page_cache_mb`: what the writer of an EVM chain's file keeps of it in memory.
+    `page_cache_mb`: what the writer of an EVM chain's file keeps of it in memory. `replica_urls`: standbys of the
+    server, from which chains may be read.
     """
 
     def __init__(
@@ -78,12 +77,16 @@ class Stores:
         prefix: str = PREFIX,
         chain_urls: Mapping[str, str] | None = None,
         page_cache_mb: int = sqlite.PAGE_CACHE_MB,
+        replica_urls: Sequence[str] = (),
+        replica_lag_max_s: float = 10.0,
     ) -> None:
         self.data_dir = data_dir
         self.url = url
         self._prefix = prefix
         self._chain_urls = chain_urls or {}
         self._page_cache_mb = page_cache_mb
+        self._replica_urls = replica_urls
+        self._replica_lag_max_s = replica_lag_max_s
         self._pools: dict[str, ServerPool] = {}
 
     @property
@@ -203,10 +206,37 @@ class Stores:
 
     def chain_reader(self, chain_id: str) -> "LazyChainReader":
         """Opened at its first query: the indexer may create the store later."""
+        return self._lazy_reader(chain_id, partial(self.chain_blocking_reader, chain_id))
+
+    def _lazy_reader(self, chain_id: str, open_reader: Callable[[], MigratedReader | None]) -> "LazyChainReader":
         from icefall.evm.reading.directory import LazyChainReader  # noqa: PLC0415 - most processes need none
 
         known = load_schema(evm.PACKAGE, "postgres" if self.chain_url(chain_id) else "sqlite").number
-        return LazyChainReader(partial(self.chain_blocking_reader, chain_id), f"chain {chain_id}", known)
+        return LazyChainReader(open_reader, f"chain {chain_id}", known)
+
+    @cached_property
+    def replicas(self) -> Replicas | None:
+        """The standbys of the server, measured; None where there are none."""
+        if not self._replica_urls:
+            return None
+        pools = [self._pool(url) for url in (self.url, *self._replica_urls)]
+        from icefall.db.postgres import server_position  # noqa: PLC0415 - only with the driver
+
+        ask_primary, *asks = [partial(server_position, pool) for pool in pools]
+        named = {pool.shown_url: ask for pool, ask in zip(pools[1:], asks, strict=True)}
+        return Replicas(ask_primary, named, self._replica_lag_max_s)
+
+    def chain_standbys(self, chain_id: str) -> "Standbys | None":
+        """Readers of a chain at the standbys. A chain with a server of its own has none."""
+        if self.replicas is None or self.chain_url(chain_id) != self.url:
+            return None
+        from icefall.evm.reading.one_history import Standbys  # noqa: PLC0415 - most processes need none
+
+        readers = [
+            self._lazy_reader(chain_id, partial(self._schema_reader, url, f"chain_{chain_id}"))
+            for url in self._replica_urls
+        ]
+        return Standbys(readers, self.replicas)
 
     def chain_blocking_reader(self, chain_id: str) -> MigratedReader | None:
         """None if the chain has no store."""
@@ -315,8 +345,18 @@ class _LockedFile(SqliteStore):
 
 
 def stores_of(config: Config) -> Stores:
+    if config.replica and not config.store:
+        raise StartRefused("--replica names a standby of the server of --store: name that too")
     elsewhere = {chain.id: chain.store for chain in config.chain if chain.store}
-    return Stores(Path(config.data_dir), config.store, config.store_prefix, elsewhere, config.page_cache)
+    return Stores(
+        Path(config.data_dir),
+        config.store,
+        config.store_prefix,
+        elsewhere,
+        config.page_cache,
+        config.replica,
+        config.replica_lag_max / 1e9,
+    )
 
 
 def create_data_dir(data_dir: Path, subdirectory: str = "") -> None:
@@ -330,32 +370,3 @@ def create_data_dir(data_dir: Path, subdirectory: str = "") -> None:
         raise StartRefused(f"the data directory {data_dir} cannot be created: {error.strerror}") from error
     if not all(os.access(path, os.W_OK | os.X_OK) for path in (data_dir, directory)):
         raise StartRefused(f"the data directory {data_dir} cannot be written: Permission denied")
-
-
-_NOT_SHARED = {"store": "", "store_file": ""}  # its URL may hold the password of the writer
-
-
-def put_chain_configs(config: Config, stores: Stores) -> None:
-    """Share the settings of the indexed chains with readers; called by the process that indexes them."""
-    shared = {chain.id: msgspec.structs.replace(chain, **_NOT_SHARED) for chain in config.chain}
-    if shared:
-        texts = {chain_id: msgspec.json.encode(chain).decode() for chain_id, chain in shared.items()}
-        stores.access_writer().put_chain_configs(texts)
-
-
-def with_stored_chains(config: Config, stores: Stores) -> Config:
-    """Add the chains that are indexed into the same stores, perhaps by another release with other settings."""
-    try:
-        with closing(stores.access_reader()) as reader:
-            stored = [msgspec.json.decode(text, type=dict[str, Any]) for text in stored_chain_configs(reader)]
-    except StoreError:
-        return config  # the first start
-    known = {chain.id for chain in config.chain}
-    added = []
-    for settings in stored:
-        if settings["id"] not in known:
-            least = {"id": settings["id"], "rpc": list(settings["rpc"])}
-            defaults = msgspec.to_builtins(with_chains(config, [least], "stored").chain[-1])
-            values = {name: settings.get(name, value) for name, value in defaults.items()}
-            added.append(msgspec.convert(values, ChainConfig))
-    return msgspec.structs.replace(config, chain=(*config.chain, *added))

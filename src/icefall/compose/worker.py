@@ -52,12 +52,14 @@ async def _serve(app: App, arguments: ChildArguments) -> int:
         if message == ENGINE_READY:
             try:
                 app = build_app(arguments.role, config, with_engine=True)
+                app.start()
                 server.use(app)
             except (StartRefused, StoreError) as error:
                 print(f"icefall: {error}", file=sys.stderr, flush=True)
                 end(1)
 
     watch_stop(end, received=received)
+    app.start()
     server = Listener(app, _limits(config), URGENT, partial(_report, app.log), urgently(config))
     await server.serve(arguments.own_socket, stop, config.http_shutdown_timeout / 1e9)
     await app.close()

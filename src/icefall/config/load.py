@@ -112,11 +112,8 @@ _BY_FLAG |= {f"--no-{setting.name}": setting for setting in SETTINGS if setting.
 
 def read_arguments(verb: str, argv: Sequence[str], source: ValueSource) -> dict[str, GivenValue]:
     """Flags as `--name=value`, `--name value`, or for those that are true or false `--name` and `--no-name`."""
-    given, words, switch = (
-        {},
-        list(reversed(argv)),
-        "",
-    )  # `switch`: the last word, if it was `--name` of a true or false
+    given: dict[str, GivenValue] = {}
+    words, switch = list(reversed(argv)), ""  # `switch`: the last word, if it was `--name` of a true or false
     while words:
         word = words.pop()
         flag, equals, text = word.partition("=")
@@ -138,7 +135,10 @@ def read_arguments(verb: str, argv: Sequence[str], source: ValueSource) -> dict[
         switch = flag if setting.value_type is FLAG and not equals and not negated else ""
         if not equals:
             text = words.pop() if setting.value_type is not FLAG else "false" if negated else "true"
-        given[setting.name] = read(setting, text, source, flag)
+        one = read(setting, text, source, flag)
+        if setting.value_type.is_repeatable and setting.name in given:
+            one = msgspec.structs.replace(one, value=(*given[setting.name].value, *one.value))
+        given[setting.name] = one
     return given
 
 

@@ -20,18 +20,22 @@ VERBS = (
     "metrics",
     "index",
     "keys",
+    "webhooks",
     "forget",
     "backup",
     "restore",
     "status",
     "migrate",
     "copy",
+    "export",
     ALL,
 )
 UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", ALL), ("index", ALL), ("up", "data", ALL)
-SERVING, RUNNING = ("up", "node", "data", "metrics", ALL), ("up", "node", "data", "metrics", "index", ALL)
+SERVING = ("up", "node", "data", "metrics", ALL)
+RUNNING = ("up", "node", "data", "metrics", "index", "webhooks", ALL)
 OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)
 OF_SERVICES, OF_INDEXER, OF_WRITERS = ("up", "data", "metrics", ALL), ("up", "index", ALL), ("up", "node", "index", ALL)
+OF_REPLICAS = (*SERVING[:-1], "status", ALL)
 # The verbs that use the settings of a group; a setting may name others. A verb refuses settings it does not use.
 VERBS_OF_GROUP = {
     "Store": tuple(verb for verb in VERBS if verb != "copy"),
@@ -40,6 +44,7 @@ VERBS_OF_GROUP = {
     "Interfaces": OF_NODE,
     "Explorer": EXPLORER_ONLY,
     "Access": OF_SERVICES,
+    "Webhooks": ("up", "data", "webhooks", ALL),
     "Tokens": OF_INDEXER,
     "Indexing": OF_INDEXER,
     "Health": OF_NODE,
@@ -192,6 +197,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     store_prefix: Annotated[types.StorePrefix, Setting(
         "icefall", "How the names of our schemas begin, so that several installations can share a server.", VERBS)]
 
+    replica: Annotated[types.ReplicaUrls, Setting(
+        "", "Standbys of the PostgreSQL server, from which chains are read, in this order; may be given several times.",
+        OF_REPLICAS)]
+    replica_lag_max: Annotated[types.ReplicaLag, Setting(
+        "10s", "Age of a replica's rows above which the next replica is read instead, and then --store.", OF_REPLICAS)]
+
     network_id: Annotated[types.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
     network_name: Annotated[str, types.or_empty(types.choice(NetworkName)), Setting(
         "", "Name of this network at /v1/networks/, besides its own; empty: its own if it is one of them, else fuji.",
@@ -263,6 +274,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     rate_limits: Annotated[RateLimits, types.choice(RateLimits), Setting(
         "auto", "Limit calls to the chain data and metrics interfaces; auto does where http-host is not loopback.")]
     trusted_proxies: Annotated[types.IpNetworks, Setting("", "Proxies whose X-Forwarded-For names the caller.")]
+
+    webhook_networks: Annotated[types.IpNetworks, Setting(
+        "", "Networks that are not public, or plain http, that messages of webhooks may be sent to.",
+        group="Webhooks")]
+    webhook_key_file: Annotated[types.Path, Setting(
+        "", "File of the key that secrets of webhooks are encrypted with; machines that share a server need the same.",
+        blank="{data-dir}/webhook.key")]
 
     nft_metadata: Annotated[types.Flag, Setting(
         "true", "Fetch NFT metadata by URL; otherwise only what chains hold is read.", group="Tokens")]

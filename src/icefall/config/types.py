@@ -22,7 +22,8 @@ SHUTDOWN_MAX_NS = 9 * SECOND_NS  # a stopped process must be gone within 10 s
 
 class SettingType(msgspec.Struct, frozen=True):
     """`shape` describes the expected value in a refusal. `parse` takes a string or a value of the TOML type `native`;
-    its ValueError has a text only where `shape` is not enough. A value that `is_path` is made absolute."""
+    its ValueError has a text only where `shape` is not enough. A value that `is_path` is made absolute. The values of a
+    flag that `is_repeatable` are added up; of any other flag that is given twice, the last one counts."""
 
     shape: str
     parse: Callable[[Any], Any]
@@ -31,6 +32,7 @@ class SettingType(msgspec.Struct, frozen=True):
     show: Callable[[Any], str] = str
     is_path: Callable[[str], bool] = lambda _: False
     is_choice: bool = False
+    is_repeatable: bool = False
 
     def accept(self, value: object) -> Any:
         """The parsed value; ValueError if it is not of this type."""
@@ -84,6 +86,10 @@ def _is_store_url(text: str) -> bool:
     return valid and not re.search(r"[\x00-\x20\x7f]|%(?![0-9a-fA-F]{2})", text)  # the driver would quote a password
 
 
+def _hosts(url: str) -> int:
+    return len(urlsplit(url).netloc.rpartition("@")[2].split(","))
+
+
 def several(item: SettingType, shape: str, least: int = 0) -> SettingType:
     """A list: comma separated text (spaces count as commas), or a TOML array."""
 
@@ -102,7 +108,7 @@ def several(item: SettingType, shape: str, least: int = 0) -> SettingType:
     )
 
 
-def or_empty(value_type: SettingType, empty: str | None = "") -> SettingType:
+def or_empty(value_type: SettingType, empty: Any = "") -> SettingType:
     """The same type, but an empty text is accepted too, and becomes `empty`."""
     return msgspec.structs.replace(
         value_type,
@@ -165,6 +171,14 @@ STORE_URL = SettingType(
     _is_store_url,
     show=masked,
 )
+REPLICA_URLS = SettingType(
+    f"URLs of scheme {' or '.join(_STORE_SCHEMES)}, each with one host",
+    lambda value: tuple(re.split(r"[,\s]+(?=postgres(?:ql)?://)", value.strip()) if isinstance(value, str) else value),
+    lambda urls: all(isinstance(one, str) and _is_store_url(one) and _hosts(one) == 1 for one in urls),
+    list,
+    lambda urls: ",".join(map(masked, urls)),
+    is_repeatable=True,
+)
 PUBLIC_URL = matching(  # it goes into a Content-Security-Policy, which has no quoting
     r"https?://([0-9A-Za-z._-]+|\[[0-9A-Fa-f:.]+\])(:[1-9][0-9]{0,4})?(/[0-9A-Za-z._~%/-]*)?",
     "a URL of scheme http or https without user, query and fragment",
@@ -202,6 +216,7 @@ OptionalBlock = Annotated[int | None, or_empty(whole(0, BLOCK_MAX), None)]
 Duration = Annotated[int, duration(0, 2**63 - 1, "a Go duration such as 30s")]
 PositiveDuration = Annotated[int, duration(1, 2**63 - 1, "a Go duration above zero, such as 30s")]
 PollInterval = Annotated[int, duration(SECOND_NS // 100, 3600 * SECOND_NS, "a Go duration from 10ms to 1h")]
+ReplicaLag = Annotated[int, duration(SECOND_NS // 10, 86400 * SECOND_NS, "a Go duration from 100ms to 24h")]
 ShutdownTime = Annotated[int, duration(0, SHUTDOWN_MAX_NS, "a Go duration from 0s to 9s")]
 Text = Annotated[str, TEXT]
 Path = Annotated[str, or_empty(PATH)]
@@ -210,6 +225,7 @@ PathOrUrl = Annotated[str, or_empty(PATH_OR_URL)]
 Url = Annotated[str, or_empty(URL)]
 PublicUrl = Annotated[str, or_empty(PUBLIC_URL)]
 StoreUrl = Annotated[str, or_empty(STORE_URL)]
+ReplicaUrls = Annotated[tuple[str, ...], or_empty(REPLICA_URLS, ())]
 StorePrefix = Annotated[str, matching("[a-z][a-z0-9_]{0,23}", "up to 24 letters, digits and _")]
 WebSocketUrl = Annotated[str, or_empty(url("ws", "wss"))]
 Urls = Annotated[tuple[str, ...], several(URL, "http or https URLs")]

@@ -1,17 +1,20 @@
 """Copies the rows of a store into an empty one, on any engine, and compares the two by digests.
 
 Rows go in the order of their keys, a page per transaction. So a copy that was interrupted goes on behind the last row
-that its target has.
+that its target has. Where a server has fewer tables than a file, and views for the others, `copied.sql` of the package
+says how the rows of those that have more columns there are put together.
 """
 
 import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from importlib.resources import files
 from typing import NamedTuple
 
 from icefall.db.engine import BlockingReader, Row, Store
 from icefall.db.migrate import load_schema
+from icefall.db.schema_file import Declared, declarations
 from icefall.db.statements import load
 
 SQL = load("icefall.db", "sqlite.sql")
@@ -24,11 +27,13 @@ class StoredTable(NamedTuple):
     name: str
     columns: tuple[str, ...]
     key: tuple[str, ...]
+    source: str = ""  # a query for its rows, where they are not those of a table with the same name
 
     def filled(self, text: str) -> str:
         """A statement for any table, with the names of this one in its braces."""
         return text.format(
             table=self.name,
+            source=self.source or self.name,
             columns=", ".join(self.columns),
             marks=", ".join("?" for _ in self.columns),
             key=", ".join(self.key),
@@ -49,6 +54,21 @@ def tables_of(package: str) -> list[StoredTable]:
         return [_table(made, name) for (name,) in made.execute(SQL.tables).fetchall()]
 
 
+def tables_on_server(package: str) -> list[StoredTable]:
+    """The tables of a package's stores on a server, without those that are views there."""
+    on_file = {table.name: table for table in tables_of(package)}
+    script = files(package).joinpath("schema.postgres.sql").read_text("utf-8")
+    return [_on_server(package, one, on_file[one.name]) for one in declarations(script) if one.kind == "table"]
+
+
+def _on_server(package: str, declared: Declared, on_file: StoredTable) -> StoredTable:
+    columns = tuple(column.name for column in declared.columns())
+    if columns == on_file.columns:
+        return on_file
+    rows, _, key = load(package, "copied.sql").named(on_file.name).rpartition(" order by ")
+    return StoredTable(on_file.name, columns, tuple(key.split(", ")), f"({rows}) as {on_file.name}_rows")
+
+
 def _table(made: sqlite3.Connection, name: str) -> StoredTable:
     columns = made.execute(SQL.columns, (name,)).fetchall()
     key = [column for column, place in sorted(columns, key=lambda row: int(row[1])) if place]
@@ -57,6 +77,7 @@ def _table(made: sqlite3.Connection, name: str) -> StoredTable:
 
 
 def copy_table(source: BlockingReader, target: Store, table: StoredTable, progress: Progress) -> None:
+    """Copy a table of the target. What it is called in the source, its `source` says."""
     last = target.read(table.filled(TEXTS.last_key))
     done = int(target.read(table.filled(TEXTS.count))[0][0])
     put = table.filled(TEXTS.put)

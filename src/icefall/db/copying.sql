@@ -10,7 +10,7 @@ select count(*) from {table};
 select {key} from {table} order by {key_descending} limit 1;
 
 -- name: first_rows
-select {columns} from {table} order by {key} limit {page};
+select {columns} from {source} order by {key} limit {page};
 
 -- name: rows_behind
-select {columns} from {table} where ({key}) > ({key_marks}) order by {key} limit {page};
+select {columns} from {source} where ({key}) > ({key_marks}) order by {key} limit {page};

@@ -121,6 +121,10 @@ class StoreBusy(StoreError):
     """A query was stopped at its time limit, or the store was locked for too long."""
 
 
+class StoreReplaying(StoreBusy):
+    """A standby ended the query, because it replays a change of the rows that were read. Another server can answer."""
+
+
 class StoreDenied(StoreError):
     """The role at the server may not read or write this store."""
 

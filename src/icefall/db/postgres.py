@@ -25,7 +25,9 @@ from icefall.db.engine import (
     StoreError,
     StoreInUse,
     StoreLost,
+    StoreReplaying,
     Transaction,
+    urgent_queries,
 )
 from icefall.db.migrate import load_schema
 from icefall.db.postgres_pool import BROKEN, ServerPool
@@ -39,10 +41,12 @@ from icefall.db.postgres_session import (
     shown_url,
     unreachable,
 )
+from icefall.db.replicas import ServerPosition
 from icefall.db.statements import PLAIN_INSERT, Statement, for_postgres
 
 T = TypeVar("T")
 
+_POSITION_LIMIT_S = 1.0
 WRITE_LIMIT_S = 600  # of one statement: a large rollback may take its time
 _NAMED = re.compile(r"%\((\w+)\)s")
 _COPY_MIN = 16  # rows; fewer are inserted one by one
@@ -65,7 +69,7 @@ class PostgresReader:
 
     @property
     def generation(self) -> int:
-        return int(self._pool.of_loops.is_checked)
+        return self._pool.generation
 
     async def rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
@@ -114,8 +118,9 @@ class _PostgresTransaction:
     """One transaction of the writer. Rows of a plain insert are copied to the server, which takes them in while the
     caller makes those of the next table: a COPY is ended by the next statement that is another one."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, known_kinds: dict[str, Sequence[int]]) -> None:
         self._connection = connection
+        self._known_kinds = known_kinds  # types of columns, by the query for them
         self._copied = ""  # by the COPY that is open
         self._copy: Copy | None = None
         self._open = ExitStack()
@@ -133,37 +138,51 @@ class _PostgresTransaction:
         return self.rows(statement, params_of_each(keys)) if keys else []
 
     def run(self, statement: str, params: StatementParams = ()) -> int:
+        text = for_postgres(statement)
+        if not text:
+            return 0
         self.end_copy()
-        return self._connection.execute(for_postgres(statement), params).rowcount
+        return self._connection.execute(text, params).rowcount
 
     def run_many(self, statement: str, params: Sequence[StatementParams]) -> None:
-        if not params:
-            return
         text = for_postgres(statement)
+        if not params or not text:
+            return
         if "from unnest(" in text:
             self.run(statement, params_of_each(params))
             return
-        copy = _copy_of(text) if len(params) >= _COPY_MIN or text == self._copied else None
-        if copy is None:
+        target = _copy_target(text) if len(params) >= _COPY_MIN or text == self._copied else None
+        if target is None:
             self.end_copy()
             with self._connection.cursor() as cursor:
                 cursor.executemany(text, params)
             return
         if self._copy is None or text != self._copied:
             self.end_copy()
+            kinds = self._kinds(target)
             cursor = self._open.enter_context(self._connection.cursor())
-            self._copied, self._copy = text, self._open.enter_context(cursor.copy(copy))
+            self._copied, self._copy = text, self._open.enter_context(cursor.copy(SQL.copy.format_map(target)))
+            self._copy.set_types(kinds)
         for row in cast("Sequence[Sequence[Any]]", params):  # its values have no names
             self._copy.write_row(row)
 
+    def _kinds(self, target: Mapping[str, str]) -> Sequence[int]:
+        """Return the types of the columns: a COPY in binary form must send each as it is."""
+        text = SQL.columns_copied.format_map(target)
+        if text not in self._known_kinds:
+            described = self._connection.execute(text).description or ()
+            self._known_kinds[text] = [column.type_code for column in described]
+        return self._known_kinds[text]
+
 
 @lru_cache(maxsize=256)
-def _copy_of(text: str) -> str | None:
-    """The COPY that does the same as a plain insert whose values have no names; None for any other statement."""
+def _copy_target(text: str) -> Mapping[str, str] | None:
+    """The table and columns of a COPY that does the same as a plain insert whose values have no names; None for any
+    other statement."""
     found = PLAIN_INSERT.fullmatch(text)
     if found is None or {value.strip() for value in found[3].split(",")} != {"%s"}:
         return None
-    return f"copy {found[1]} ({found[2]}) from stdin (format binary)"
+    return {"table": found[1], "columns": found[2]}
 
 
 @lru_cache(maxsize=64)
@@ -194,6 +213,7 @@ class PostgresStore(PostgresReader):
     ) -> None:
         super().__init__(pool, schema, query_limit_s)
         self._is_exclusive = exclusive
+        self._known_kinds: dict[str, Sequence[int]] = {}
         self._writer = connect(pool.url, {"search_path": schema, "statement_timeout": str(WRITE_LIMIT_S * 1000)})
         try:
             if exclusive:
@@ -269,7 +289,7 @@ class PostgresStore(PostgresReader):
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:
         with self._writer.transaction():
-            tx = _PostgresTransaction(self._writer)
+            tx = _PostgresTransaction(self._writer, self._known_kinds)
             try:
                 yield tx
             except BaseException:
@@ -338,6 +358,16 @@ def schemas_of(pool: ServerPool, prefix: str) -> list[str]:
     return [schema for (schema,) in PostgresReader(pool, "public").read(SQL.schemas, {"prefix": prefix})]
 
 
+async def server_position(pool: ServerPool) -> ServerPosition:
+    """Return how far a server is. It does not wait for a session that others use."""
+    with urgent_queries():
+        ((system, process, is_standby, position, replayed_s, on_citus),) = await PostgresReader(
+            pool, "pg_catalog", _POSITION_LIMIT_S
+        ).rows(SQL.position)
+    problem = "replicas of Citus are not read: a position there says nothing of the other nodes" if on_citus else ""
+    return ServerPosition(system, process, bool(is_standby), position, replayed_s, problem)
+
+
 def rename_schema(pool: ServerPool, old: str, new: str) -> None:
     try:
         with connect(pool.url, {}) as connection:
@@ -355,6 +385,8 @@ def _translated(error: psycopg.Error) -> StoreError:
         return StoreBusy("a query was stopped at its time limit")
     if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):
         return StoreBusy("the store was locked for too long")
+    if isinstance(error, errors.SerializationFailure):
+        return StoreReplaying("the standby replays a change of the rows that were read: try again")
     if isinstance(error, errors.InsufficientPrivilege):
         return StoreDenied(f"the role of the store has too few rights: {error.diag.message_primary}")
     if isinstance(error, errors.ReadOnlySqlTransaction):

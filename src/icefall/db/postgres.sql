@@ -3,6 +3,10 @@
 -- name: server
 select current_setting('server_version_num')::bigint, pg_backend_pid();
 
+-- Another text for every server, and each time one is started.
+-- name: server_process
+select pg_postmaster_start_time()::text;
+
 -- name: session
 select pg_backend_pid();
 
@@ -56,6 +60,16 @@ insert into schema_version (number) values (:number);
 -- name: change_schema_version
 update schema_version set number = :number;
 
+-- How far a server is in the log of changes (db/replicas.py): the identity of the cluster, when the server was started,
+-- whether it is a standby, its position, and the time since the last commit that a standby has replayed. Every role may
+-- ask for all of it.
+-- name: position
+select (select system_identifier::text from pg_control_system()), pg_postmaster_start_time()::text, pg_is_in_recovery(),
+  (coalesce(case when pg_is_in_recovery() then pg_last_wal_replay_lsn() else pg_current_wal_lsn() end, '0/0')
+    - '0/0'::pg_lsn)::bigint,
+  case when pg_is_in_recovery() then extract(epoch from clock_timestamp() - pg_last_xact_replay_timestamp())::float8 end,
+  (select count(*) from pg_extension where extname = 'citus');
+
 -- name: citus
 select count(*) from pg_extension where extname = 'citus';
 
@@ -85,6 +99,12 @@ where relnamespace = to_regnamespace(:schema) and relkind = 'r';
 
 -- name: schemas
 select nspname from pg_namespace where starts_with(nspname, :prefix) order by nspname;
+
+-- name: copy
+copy {table} ({columns}) from stdin (format binary);
+
+-- name: columns_copied
+select {columns} from {table} limit 0;
 
 -- A query for many params at once, which `read_each` puts into it.
 -- name: of_each

@@ -20,6 +20,8 @@ from icefall.db.postgres_session import (
     connect,
     connect_async,
     set_configs,
+    shown_url,
+    unreachable,
 )
 from icefall.db.postgres_version import VersionChecks, VersionSession
 from icefall.db.statements import for_postgres
@@ -41,7 +43,8 @@ class AsyncSessions:
         self._idle: list[tuple[SessionSettings, AsyncConnection]] = []
         self._open = 0
         self._waiting = 0
-        self.is_checked = False
+        self.generation = 0  # another one when sessions lead to another server, or to one that was started again
+        self._server = ""
         self.is_citus = False  # known once there is a session
         self._loop: asyncio.AbstractEventLoop | None = None
         self._slots = asyncio.Semaphore(size)
@@ -88,7 +91,7 @@ class AsyncSessions:
         text: str,
         params: StatementParams,
     ) -> list[Row]:
-        is_set = was == wanted
+        is_set, generation = was == wanted, self.generation
         try:
             if not is_set:
                 await connection.execute(*set_configs(wanted.settings()))
@@ -96,9 +99,10 @@ class AsyncSessions:
             cursor = await connection.execute(text, params, binary=True)
             return await cursor.fetchall()
         finally:
-            if is_set and connection.info.transaction_status == TransactionStatus.IDLE:
+            is_idle = connection.info.transaction_status == TransactionStatus.IDLE
+            if is_set and is_idle and generation == self.generation:
                 self._idle.append((wanted, connection))
-            else:  # broken, or given up in the middle of a query
+            else:  # broken, given up in the middle of a query, or of a server that is no longer the one to ask
                 self._end(connection)
 
     def _take_idle(self, wanted: SessionSettings) -> tuple[SessionSettings, AsyncConnection] | None:
@@ -113,11 +117,22 @@ class AsyncSessions:
         connection.pgconn.finish()
 
     async def _connected(self, wanted: SessionSettings) -> AsyncConnection:
-        if not self.is_checked:
+        if not self.generation:
             with await asyncio.to_thread(connect, self._url, {}) as first:  # the server's version, and poolers
                 self.is_citus = bool(first.execute(SQL.citus.postgres).fetchall()[0][0])
-            self.is_checked = True
-        return await connect_async(self._url, wanted.settings())
+        connection = await connect_async(self._url, wanted.settings())
+        try:
+            ((server,),) = await (await connection.execute(SQL.server_process.postgres)).fetchall()
+        except BaseException as error:
+            connection.pgconn.finish()
+            if isinstance(error, psycopg.Error):
+                raise unreachable(error) from error
+            raise
+        if server != self._server:
+            self.close()  # idle sessions of the server before
+            self._server = server
+            self.generation += 1
+        return connection
 
     def close(self) -> None:
         """End the idle sessions."""
@@ -197,6 +212,16 @@ class ServerPool:
     def sessions(self) -> AsyncSessions:
         """The sessions that take a query of the running task: a health check does not wait for what others ask."""
         return self.urgent if is_urgent() else self.of_loops
+
+    @property
+    def shown_url(self) -> str:
+        """The URL without credentials."""
+        return shown_url(self.url)
+
+    @property
+    def generation(self) -> int:
+        """A number that changes whenever queries begin to be answered by another server; 0 before the first."""
+        return self.of_loops.generation + self.urgent.generation
 
     def close(self) -> None:
         self.of_loops.close()

@@ -18,8 +18,9 @@ _HEAD = """# Tables
 Generated from `src/icefall/*/schema.sqlite.sql` by `make docs`.
 
 Each store is a SQLite file in the data directory, or a schema of the PostgreSQL server that `--store` names. Both have
-the tables below. Where SQLite has `integer`, `blob` and `real`, PostgreSQL has `bigint`, `bytea` and `double
-precision`. One more table there, `schema_version`, holds the number of the schema; SQLite has it in the file's head.
+the tables below. Where SQLite has `integer`, `blob` and `real`, PostgreSQL has `bigint` (`int4` in some long tables),
+`bytea` and `double precision`. Some tables are views there, of the rows they list (decision 34). One more table there,
+`schema_version`, holds the number of the schema; SQLite has it in the file's head.
 """
 _TWO_PARTS = (
     "In SQLite it is in two parts: rows are inserted into `{name}_recent` and later moved to `{name}_merged`; `{name}` "

@@ -3,7 +3,7 @@
 A file is a list of statements, each headed `-- name: its_name`. The comment lines above a statement say what a row
 means and which endpoints use it. One text serves both engines wherever that is natural: parameters are `:name` or `?`,
 bytes are `x'00'`, and a list is given as `in (select value from json_each(:name))`. Where PostgreSQL needs another, it
-follows the first one, headed `-- postgres: its_name`.
+follows the first one, headed `-- postgres: its_name`. Where it has nothing to do, that text is empty.
 
 Statements that differ only in the table they are about are written once: `-- name: drop_{standard}_of` is read once for
 each row that the caller gives for `standard`, with the fields of the row in the place of every `{field}`.

@@ -94,7 +94,7 @@ class Erc20TransferRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Erc721TransferRow(msgspec.Struct, frozen=True, gc=False):
-    """A transfer of one token."""
+    """A transfer of one token, or of a range of them."""
 
     tx_index: int
     log_index: int
@@ -102,6 +102,7 @@ class Erc721TransferRow(msgspec.Struct, frozen=True, gc=False):
     sender: bytes
     to: bytes
     token_id: int
+    last_id: int | None = None  # of a range (ERC-2309) that begins with `token_id`; None: of this token alone
 
 
 class Erc1155TransferRow(msgspec.Struct, frozen=True, gc=False):
@@ -188,6 +189,17 @@ class NftOwner(msgspec.Struct, frozen=True, gc=False):
     owner_before: bytes  # by the first move; the zero address: minted
 
 
+class NftRange(msgspec.Struct, frozen=True, gc=False):
+    """A range of ERC-721 tokens that a log of this block moved, without the first of them, which is an NftOwner."""
+
+    token: bytes
+    log_index: int
+    first_id: int
+    last_id: int
+    owner: bytes  # the zero address: burned
+    is_known: bool  # an earlier log of this block names one of its IDs
+
+
 class CodeChange(msgspec.Struct, frozen=True, gc=False):
     """An address whose code was set or removed: creation, delegation (EIP-7702), self-destruct."""
 
@@ -213,10 +225,21 @@ class TeleporterMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoredRaw(msgspec.Struct, frozen=True):
-    """The raw data of a chain that is stored: `store_logs` and `store_traces` of its settings."""
+    """The raw data of a chain that is stored: `store_logs` and `store_traces` of its settings. `matched`: logs also go
+    along with the block to be matched with webhooks, stored or not."""
 
     logs: bool = False
     calls: bool = False
+    matched: bool = False
+
+
+class MatchedLogs(msgspec.Struct, frozen=True, gc=False):
+    """The logs of a block as webhooks are matched with them."""
+
+    receipts_root: bytes
+    cumulative_gas: tuple[int, ...]  # after each transaction
+    emitters: tuple[bytes, ...]  # each contract once
+    packed: bytes  # columns of log index, transaction index, address, topics and data: `columns_of` of evm/packed.py
 
 
 class RawRows(msgspec.Struct, frozen=True, gc=False):
@@ -225,6 +248,7 @@ class RawRows(msgspec.Struct, frozen=True, gc=False):
     wanted: StoredRaw = StoredRaw()
     logs: tuple[tuple[int, int, bytes, bytes, bytes, bytes], ...] | None = None  # log index, then as in the table
     calls: tuple[bytes, ...] | None = None  # of each transaction
+    matched: MatchedLogs | None = None
 
 
 NO_RAW = RawRows()
@@ -262,7 +286,9 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]
     skipped_logs: Mapping[str, int]  # token events of wrong shape or standard, by event name
+    storage: tuple[tuple[bytes, bytes], ...] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
+    nft_ranges: tuple[NftRange, ...] = ()
 
 
 class NativeRow(msgspec.Struct, frozen=True, gc=False):

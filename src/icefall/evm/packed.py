@@ -5,12 +5,24 @@ a struct per row does. Both processes run the same interpreter and the same rele
 """
 
 import marshal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from icefall.evm.model import NO_RAW, BlockRow, Erc20Delta, IdDelta, NativeRow, NftOwner, RawRows, StoredRaw
+from icefall.evm.layouts.formulas import StorageLayout
+from icefall.evm.model import (
+    NO_RAW,
+    BlockRow,
+    Erc20Delta,
+    IdDelta,
+    MatchedLogs,
+    NativeRow,
+    NftOwner,
+    NftRange,
+    RawRows,
+    StoredRaw,
+)
 
 Columns = Sequence[Sequence[Any]]
 _MARSHAL_VERSION = 2  # later ones look for objects that repeat, which costs more than it saves
@@ -24,6 +36,7 @@ class BalanceChanges(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: tuple[Erc20Delta, ...]
     id_deltas: tuple[tuple[IdDelta, ...], ...]  # of each standard of BY_ID (standards.py)
     nft_owners: tuple[NftOwner, ...]
+    nft_ranges: tuple[NftRange, ...] = ()
 
 
 class PackedBlock(msgspec.Struct, frozen=True, gc=False):
@@ -37,6 +50,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     erc20_deltas: Columns  # as the fields of Erc20Delta
     id_deltas: Sequence[Columns]  # of each standard of BY_ID: as the fields of IdDelta
     nft_owners: Columns
+    nft_ranges: Columns  # as the fields of NftRange
     holders_named: Sequence[tuple[int, int]]  # holder and token that a log named without a transfer
     deployed: Sequence[bytes]
     storage_changed_unlogged: Sequence[bytes]  # contracts
@@ -53,24 +67,33 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     price_max: int
     transfers: int  # of tokens
     skipped_logs: dict[str, int]  # token events of wrong shape or standard, by event name
+    storage: Sequence[tuple[bytes, bytes]] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
 
     @property
     def size(self) -> int:
         """The bytes that it takes while it waits to be stored, roughly."""
         raw = sum(map(len, self.raw.calls or ())) + sum(len(row[-1]) for row in self.raw.logs or ())
+        raw += len(self.raw.matched.packed) if self.raw.matched is not None else 0
         return sum(map(len, self.tables.values())) + raw
 
-    def resolved(self, native: tuple[NativeRow, ...], *code: tuple[tuple[bytes, bool], ...]) -> "ResolvedBlock":
-        """Add what was read from state, and drop the amounts from which `native` follows: thousands of blocks may
-        wait."""
-        rows = msgspec.structs.replace(self, native_before={}, native_after={}, native_deltas={})
-        return ResolvedBlock(rows, native, *code)
+    def resolved(
+        self,
+        native: tuple[NativeRow, ...],
+        code: tuple[tuple[bytes, bool], ...],
+        earlier_code: tuple[tuple[bytes, bool], ...] = (),
+        slots: "Mapping[bytes, TokenStorage] | None" = None,
+    ) -> "ResolvedBlock":
+        """Add what was read from state, and drop the amounts from which `native` follows, and storage that is not a
+        token's: thousands of blocks may wait."""
+        rows = msgspec.structs.replace(self, native_before={}, native_after={}, native_deltas={}, storage=())
+        return ResolvedBlock(rows, native, code, earlier_code, slots or {})
 
     def balance_changes(self) -> BalanceChanges:
         address = self.addresses.__getitem__
         tokens, holders, deltas = self.erc20_deltas
         nfts, nft_ids, owners, owners_before = self.nft_owners
+        ranged, logs, first_ids, last_ids, receivers, known = self.nft_ranges
         return BalanceChanges(
             self.block,
             tuple(map(Erc20Delta, map(address, tokens), map(address, holders), deltas)),
@@ -79,7 +102,15 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
                 for tokens, holders, token_ids, deltas in self.id_deltas
             ),
             tuple(map(NftOwner, map(address, nfts), nft_ids, map(address, owners), map(address, owners_before))),
+            tuple(map(NftRange, map(address, ranged), logs, first_ids, last_ids, map(address, receivers), known)),
         )
+
+
+class TokenStorage(msgspec.Struct, frozen=True, gc=False):
+    """What a block changed of a token's storage: the text of each transaction, and the layout by which to read it."""
+
+    layout: StorageLayout
+    texts: Sequence[bytes]
 
 
 class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):
@@ -89,6 +120,7 @@ class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):
     native: tuple[NativeRow, ...]
     code: tuple[tuple[bytes, bool], ...]
     earlier_code: tuple[tuple[bytes, bool], ...] = ()  # as of the block before
+    slots: Mapping[bytes, TokenStorage] = {}  # of every token whose balances follow from its storage, if it was used
 
 
 def pack_columns(columns: Columns) -> bytes:
@@ -111,12 +143,18 @@ def from_bytes(raw: bytes) -> list[PackedBlock]:
 
 def _values(block: PackedBlock) -> tuple[Any, ...]:
     head, *values, raw = msgspec.structs.astuple(block)
-    stored = None if raw is NO_RAW else (msgspec.structs.astuple(raw.wanted), raw.logs, raw.calls)
+    stored = None
+    if raw is not NO_RAW:
+        matched = None if raw.matched is None else msgspec.structs.astuple(raw.matched)
+        stored = msgspec.structs.astuple(raw.wanted), raw.logs, raw.calls, matched
     return (msgspec.structs.astuple(head), *values, stored)
 
 
 def _block(head: Any, *values: Any) -> PackedBlock:
     *others, raw = values
-    rows = NO_RAW if raw is None else RawRows(StoredRaw(*raw[0]), *raw[1:])
+    rows = NO_RAW
+    if raw is not None:
+        wanted, logs, calls, matched = raw
+        rows = RawRows(StoredRaw(*wanted), logs, calls, None if matched is None else MatchedLogs(*matched))
     fields: list[Any] = [BlockRow(*head), *others, rows]
     return PackedBlock(*fields)

@@ -1,6 +1,10 @@
 -- The store of one EVM chain, as PostgreSQL holds it. schema.sqlite.sql says more of each row and column.
 -- Amounts are bytes here too: smaller and faster than numeric (docs/decisions/0019-postgresql.md). A primary key is not
 -- part of every index: where lists need it, the index names it.
+-- A row costs 28 bytes here besides its values, and a key is stored a second time in its index. So a list of SQLite is
+-- here an index of the table it lists, and a view has its name and columns; IDs and blocks of long tables have four
+-- bytes (docs/decisions/0034-bytes-on-postgresql.md). Each index of a list is over expressions of its own,
+-- such as `+tx_at`: the server might take another for as good, and would read all rows of an address, or of the chain.
 
 -- # The chain
 
@@ -40,27 +44,28 @@ create table block (
 create table tx (
     tx_at bigint primary key,
     hash bytea not null,
-    sender bigint not null,
-    recipient bigint not null,
-    kind bigint not null,
+    sender int4 not null,
+    recipient int4 not null,
+    kind int4 not null,
     amounts bytea not null,
     selector bytea not null,
     input bytea not null
 );
+create index tx_prefix on tx (substr(hash, 1, 4));
+create index tx_from on tx (sender, (+tx_at));
+create index tx_to on tx (recipient, (+tx_at)) where recipient <> sender;
 
 -- A row says: this block has a transaction whose hash begins with these four bytes.
-create table tx_by_hash (
-    prefix bytea not null,
-    block bigint not null,
-    primary key (prefix, block)
-);
+create view tx_by_hash as
+select distinct substr(hash, 1, 4) as prefix, tx_at >> 24 as block from tx;
 
 -- A row says: the address is sender or recipient of the transaction, or the contract it created.
-create table native_of (
-    address bigint not null,
-    tx_at bigint not null,
-    primary key (address, tx_at)
-);
+create view native_of as
+select address, tx_at from (
+    select sender as address, +tx_at as tx_at, true as is_new from tx
+    union all
+    select recipient, +tx_at, recipient <> sender from tx) as parties
+where is_new;
 
 -- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction.
 create table touch_of (
@@ -123,37 +128,42 @@ create table message (
 -- A row is a transfer of an ERC-20 token.
 create table erc20 (
     log_at bigint primary key,
-    tx_index bigint not null,
-    token bigint not null,
-    sender bigint not null,
-    recipient bigint not null,
-    value bytea not null
+    tx_index int4 not null,
+    token int4 not null,
+    sender int4 not null,
+    recipient int4 not null,
+    value bytea not null,
+    sender_balance bytea, -- of the token, after the block; null: another transfer of the block has it
+    recipient_balance bytea
 );
+create index erc20_from on erc20 (cast(sender as bigint), (+log_at));
+create index erc20_to on erc20 (cast(recipient as bigint), (+log_at)) where recipient <> sender;
+create index erc20_by_token on erc20 ((+token), (+log_at));
+create index erc20_sent on erc20 (sender, token, cast(log_at >> 24 as integer)) where sender_balance is not null;
+create index erc20_received on erc20 (recipient, token, cast(log_at >> 24 as integer)) where recipient_balance is not null;
 
 -- A row says: the address is sender or recipient of the transfer.
-create table erc20_of (
-    address bigint not null,
-    log_at bigint not null,
-    primary key (address, log_at)
-);
+create view erc20_of as
+select address, log_at from (
+    select cast(sender as bigint) as address, +log_at as log_at, true as is_new from erc20
+    union all
+    select cast(recipient as bigint), +log_at, recipient <> sender from erc20) as parties
+where is_new;
 
 -- A row says: the token moved in the block, first and last at these logs; its transfers lie between them.
-create table erc20_in (
-    token bigint not null,
-    block bigint not null,
-    first_log bigint not null,
-    last_log bigint not null,
-    primary key (token, block)
-);
+create view erc20_in as
+select +token as token, +log_at >> 24 as block, min(log_at & 16777215) as first_log, max(log_at & 16777215) as last_log
+from erc20 group by +token, +log_at >> 24;
 
--- A row is a transfer of an ERC-721 token.
+-- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309).
 create table erc721 (
     log_at bigint primary key,
     tx_index bigint not null,
     token bigint not null,
     sender bigint not null,
     recipient bigint not null,
-    token_id bytea not null
+    token_id bytea not null,
+    last_id bytea
 );
 create index erc721_in on erc721 (token, log_at);
 
@@ -189,38 +199,35 @@ create table erc1155_of (
 
 -- A row says: from this block on, the address had this native balance.
 create table native_balance (
-    address bigint not null,
-    block bigint not null,
+    address int4 not null,
+    block int4 not null,
     balance bytea not null,
     before bytea,
     primary key (address, block)
 );
 
 -- A row says: from this block on, the holder had this balance of the ERC-20 token, by the token's logs.
-create table erc20_balance (
-    holder bigint not null,
-    token bigint not null,
-    block bigint not null,
-    balance bytea not null,
-    primary key (holder, token, block)
-);
+create view erc20_balance as
+select holder, token, block, balance from (
+    select sender as holder, token, cast(log_at >> 24 as integer) as block, sender_balance as balance from erc20
+    union all
+    select recipient, token, cast(log_at >> 24 as integer), recipient_balance from erc20) as after
+where balance is not null;
 
 -- A row says: a log named the holder together with the ERC-20 token.
 create table erc20_holding (
-    holder bigint not null,
+    holder int4 not null,
     token_address bytea not null,
-    token bigint not null,
+    token int4 not null,
     baseline bytea not null,
+    since int4 not null, -- the block
     primary key (holder, token_address)
 );
+create index erc20_holding_since on erc20_holding (token, since);
 
 -- A row is that of `erc20_holding` by token, with the block that named the holder first.
-create table erc20_holder (
-    token bigint not null,
-    since bigint not null,
-    holder bigint not null,
-    primary key (token, since, holder)
-);
+create view erc20_holder as
+select token, since, holder from erc20_holding;
 
 -- A row says: from this block on, the holder had this balance of the ID of an ERC-1155 token, by the token's logs.
 create table erc1155_balance (
@@ -255,6 +262,21 @@ create table nft_owner (
     primary key (token, token_id, block)
 );
 
+-- A row says: a log moved the ERC-721 tokens from the first to the last ID to this owner, who has those that have no row in
+-- `nft_owner`.
+create table nft_range (
+    token bigint not null,
+    first_id bytea not null,
+    log_at bigint not null,
+    last_id bytea not null,
+    owner bigint not null,
+    token_address bytea not null,
+    moved bigint not null,
+    primary key (token, first_id, log_at)
+);
+create index nft_range_of on nft_range (owner, token_address, last_id);
+create index nft_range_at on nft_range (log_at);
+
 -- A row says: the owner has this ERC-721 token now, by its logs.
 create table nft_held (
     owner bigint not null,
@@ -276,6 +298,34 @@ create table nft_state_owner (
 );
 create index nft_state_owner_of on nft_state_owner (token_address, token_id);
 create index nft_state_owner_at on nft_state_owner (block);
+
+-- A row says: the slot of the token's storage whose key begins so holds the balance of this holder.
+create table slot (
+    token bigint not null,
+    key bytea not null,
+    holder bigint not null,
+    token_id bytea not null,
+    primary key (token, key)
+);
+
+-- A row says: from this block on, a slot of the token's storage held this word, and its holder is not known.
+create table unclaimed_slot (
+    token bigint not null,
+    key bytea not null,
+    block bigint not null,
+    word bytea not null,
+    primary key (token, key, block)
+);
+create index unclaimed_slot_at on unclaimed_slot (block);
+
+-- A row says: in this block the token's storage changed the balance of the holder, whom no log of the block names.
+create table slot_change (
+    block bigint not null,
+    token bigint not null,
+    holder bigint not null,
+    token_id bytea not null,
+    primary key (block, token, holder, token_id)
+);
 
 -- A row says: from this block on, the address has code, or has none.
 create table code (
@@ -302,10 +352,13 @@ create table token (
     failures bigint not null default 0,
     silent_changes bigint not null default 0,
     standards_since bigint not null default 0,
-    metadata_version bigint not null default 0
+    metadata_version bigint not null default 0,
+    layout bytea,
+    layout_since bigint
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
+create index token_layout_since on token (layout_since) where layout_since is not null;
 create index token_by_name on token (lower(name collate "C")) where name is not null;
 create index token_by_symbol on token (lower(symbol collate "C")) where symbol is not null;
 
@@ -448,6 +501,23 @@ create table block_price (
     price_max bytea not null
 );
 
+-- # Webhooks
+
+-- A row says: a transaction of a stored block is an event of a webhook, and a message about it is to be sent.
+create table webhook_outbox (
+    id text collate "C" primary key,
+    sequence bigint not null unique,
+    webhook text collate "C" not null,
+    tx_at bigint not null,
+    block_hash bytea not null,
+    tx_hash bytea not null,
+    removals bigint not null,
+    is_removed bigint not null,
+    created bigint not null,
+    detail bytea not null
+);
+create index webhook_outbox_by_tx on webhook_outbox (tx_at);
+
 -- # Views
 -- Rows as the API returns them: addresses instead of their numbers, with the block and the transaction they belong to.
 -- Lists join them to the table whose key they walk along.
@@ -488,10 +558,10 @@ join address k on k.id = e.token
 join address s on s.id = e.sender
 join address r on r.id = e.recipient;
 
--- A row is an ERC-721 transfer.
+-- A row is an ERC-721 transfer; of a range `value` is the last ID.
 create view erc721_view as
 select cast(2 as bigint) as standard, e.log_at, cast(0 as bigint) as position, e.tx_index, b.hash as block_hash, b.time, t.hash as tx_hash,
-    k.address as token_address, s.address as sender_address, r.address as recipient_address, e.token_id, cast(null as bytea) as value,
+    k.address as token_address, s.address as sender_address, r.address as recipient_address, e.token_id, e.last_id as value,
     e.token, e.sender, e.recipient
 from erc721 e
 join tx t on t.tx_at = (e.log_at & -16777216) | e.tx_index
@@ -535,5 +605,9 @@ join address s on s.id = t.sender;
 -- there was one since its first transfer.
 create view token_trust as
 select token, standards, standards_since,
-    untrusted_since is not null or first_block > coalesce((select max(block) from audit), -1) as is_untrusted
+    untrusted_since is not null or (
+        coalesce(layout_since, -1) <> first_block and first_block > coalesce((select max(block) from audit), -1)
+    ) as is_untrusted,
+    case when untrusted_since is not null then 'logs' when layout_since = first_block then 'storage'
+        when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

@@ -166,7 +166,7 @@ create table erc20_in (
     primary key (token, block)
 ) without rowid;
 
--- A row is a transfer of an ERC-721 token. Key: the position of its log. Serves: transfers of a transaction, and through
+-- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309). Key: the position of its log. Serves: transfers of a transaction, and through
 -- its index those of a token.
 create table erc721 (
     log_at integer primary key,
@@ -174,7 +174,8 @@ create table erc721 (
     token integer not null,
     sender integer not null,
     recipient integer not null,
-    token_id blob not null
+    token_id blob not null, -- of a range the first one
+    last_id blob -- of a range; null: one token
 );
 create index erc721_in on erc721 (token); -- an index ends with the key of its table by itself
 
@@ -226,8 +227,8 @@ create trigger native_balance_update instead of update on native_balance begin
     update native_balance_merged set balance = new.balance where address = old.address and block = old.block;
 end;
 
--- A row says: from this block on, the holder had this balance of the ERC-20 token, by the token's logs. Key: holder,
--- token and block; the newest row at or before a block is the balance then. Serves: ERC-20 balances, at any block.
+-- A row says: from this block on, the holder had this balance of the ERC-20 token, by the token's storage where its
+-- `layout` is known, else by its logs. Key: holder, token and block; the newest row at or before a block is the balance then. Serves: ERC-20 balances, at any block.
 -- in two parts
 create table erc20_balance (
     holder integer not null,
@@ -293,6 +294,23 @@ create table nft_owner (
     primary key (token, token_id, block)
 ) without rowid;
 
+-- A row says: a log moved the ERC-721 tokens from the first to the last ID to this owner, who has those that have no row in
+-- `nft_owner`. The first ID of the log itself is not in it: that one has such a row. Ranges of a trusted token do not
+-- overlap. Key: the token, the first ID and the position of the log. Serves: owners; through its indexes ERC-721 balances
+-- of an address, and rollbacks.
+create table nft_range (
+    token integer not null,
+    first_id blob not null,
+    log_at integer not null,
+    last_id blob not null,
+    owner integer not null,
+    token_address blob not null,
+    moved integer not null, -- IDs in it that have a row in `nft_owner`
+    primary key (token, first_id, log_at)
+) without rowid;
+create index nft_range_of on nft_range (owner, token_address, last_id);
+create index nft_range_at on nft_range (log_at);
+
 -- A row says: the owner has this ERC-721 token now, by its logs. Key: the owner, the address of the token and the ID,
 -- which is the order of the list. Serves: ERC-721 balances of an address.
 create table nft_held (
@@ -316,6 +334,38 @@ create table nft_state_owner (
 ) without rowid;
 create index nft_state_owner_of on nft_state_owner (token_address, token_id);
 create index nft_state_owner_at on nft_state_owner (block);
+
+-- A row says: the slot of the token's storage whose key begins so holds the balance of this holder. Only of tokens with
+-- a `layout`. Key: the token and eight bytes of the slot's key. Serves: balances that change without a log.
+create table slot (
+    token integer not null,
+    key blob not null,
+    holder integer not null,
+    token_id blob not null, -- empty: the token has no IDs
+    primary key (token, key)
+) without rowid;
+
+-- A row says: from this block on, a slot of the token's storage held this word, and its holder is not known.
+-- Only of tokens with a `layout`, up to UNCLAIMED_MAX rows each. Key: the token, sixteen bytes of the slot's key and the
+-- block. Serves: the history of a holder whom a later block names; through its index rollbacks.
+create table unclaimed_slot (
+    token integer not null,
+    key blob not null,
+    block integer not null,
+    word blob not null,
+    primary key (token, key, block)
+) without rowid;
+create index unclaimed_slot_at on unclaimed_slot (block);
+
+-- A row says: in this block the token's storage changed the balance of the holder, whom no log of the block names. Key:
+-- all columns. Serves: rollbacks, and the counting of holders.
+create table slot_change (
+    block integer not null,
+    token integer not null,
+    holder integer not null,
+    token_id blob not null, -- empty: the token has no IDs
+    primary key (block, token, holder, token_id)
+) without rowid;
 
 -- A row says: from this block on, the address has code, or has none. Key: the address and the block. Serves: the kind of
 -- an address, and what a call of it is.
@@ -345,10 +395,13 @@ create table token (
     failures integer not null default 0, -- counts up while reading fails
     silent_changes integer not null default 0, -- how often its storage changed without a log that explains it
     standards_since integer not null default 0, -- of its latest deployment, if that was after its first transfer
-    metadata_version integer not null default 0 -- raised when name, symbol or decimals may have changed
+    metadata_version integer not null default 0, -- raised when name, symbol or decimals may have changed
+    layout blob, -- where it stores its balances, proven on its code (`StorageLayout`); empty: refused; null: never asked
+    layout_since integer -- the block of the proof: from here on balances are what its storage holds
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
+create index token_layout_since on token (layout_since) where layout_since is not null;
 create index token_by_name on token (lower(name)) where name is not null;
 create index token_by_symbol on token (lower(symbol)) where symbol is not null;
 
@@ -507,6 +560,25 @@ create table block_price (
     price_max blob not null
 );
 
+-- # Webhooks
+
+-- A row says: a transaction of a stored block is an event of a webhook, and a message about it is to be sent. It is written
+-- with its block. If that is rolled back, the row stays and says so. Rows are deleted after some days. Key: the ID, made
+-- from the webhook, block and transaction. Serves: delivery, which reads rows in the order of `sequence`.
+create table webhook_outbox (
+    id text primary key,
+    sequence integer not null unique, -- grows with every row that is written or changed
+    webhook text not null,
+    tx_at integer not null, -- block and index of the transaction
+    block_hash blob not null,
+    tx_hash blob not null,
+    removals integer not null, -- how often its block was rolled back
+    is_removed integer not null, -- 1: its block is not part of the chain now
+    created integer not null, -- Unix time
+    detail blob not null -- what the other rows of the transaction do not say: webhooks/matching.py
+) without rowid;
+create index webhook_outbox_by_tx on webhook_outbox (tx_at);
+
 -- # Views
 -- Rows as the API returns them: addresses instead of their numbers, with the block and the transaction they belong to.
 -- Lists join them to the table whose key they walk along.
@@ -548,11 +620,11 @@ join address k on k.id = e.token
 join address s on s.id = e.sender
 join address r on r.id = e.recipient;
 
--- A row is an ERC-721 transfer. Serves: lists of transfers.
+-- A row is an ERC-721 transfer; of a range `value` is the last ID. Serves: lists of transfers.
 create view erc721_view as
 select 2 as standard, e.log_at, 0 as position, e.tx_index, b.hash as block_hash, b.time, t.hash as tx_hash,
-    k.address as token_address, s.address as sender_address, r.address as recipient_address, e.token_id, null as value,
-    e.token, e.sender, e.recipient
+    k.address as token_address, s.address as sender_address, r.address as recipient_address, e.token_id,
+    e.last_id as value, e.token, e.sender, e.recipient
 from erc721 e
 join tx t on t.tx_at = (e.log_at & ~0xffffff) | e.tx_index
 join block b on b.number = e.log_at >> 24
@@ -591,10 +663,14 @@ join tx t on t.tx_at = d.tx_at
 join address c on c.id = d.creator
 join address s on s.id = t.sender;
 
--- A row says whether a token's stored balances can be trusted: its logs agreed with its state at every audit, and there
--- was one since its first transfer. The balances of an untrusted token are read from state. Serves: lists of balances
--- and owners.
+-- A row says whether a token's stored balances can be trusted: they are what its storage holds, or its logs agreed with
+-- its state at every audit, and there was one since its first transfer. The balances of an untrusted token are read from
+-- state. Serves: lists of balances and owners, and how the balances of a token are known.
 create view token_trust as
 select token, standards, standards_since,
-    untrusted_since is not null or first_block > coalesce((select max(block) from audit), -1) as is_untrusted
+    untrusted_since is not null or (
+        coalesce(layout_since, -1) <> first_block and first_block > coalesce((select max(block) from audit), -1)
+    ) as is_untrusted,
+    case when untrusted_since is not null then 'logs' when layout_since = first_block then 'storage'
+        when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

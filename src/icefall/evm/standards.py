@@ -64,6 +64,11 @@ class TokenStandard(NamedTuple):
         """Whether one log may be several transfers."""
         return "position" in self.columns
 
+    def _stored(self, name: str) -> str:
+        """A column of a transfer as it is read; the last ID of a range of NFTs takes the place of an amount."""
+        name = "last_id" if name == "value" and "last_id" in self.columns else name
+        return f"e.{name}" if name in self.columns else _ABSENT[name]
+
     def fields(self, placeholder: str) -> dict[str, str]:
         """The words that a statement which is written once for several standards may contain in braces."""
         return {
@@ -71,7 +76,7 @@ class TokenStandard(NamedTuple):
             "number": str(self.number),
             "columns": ", ".join(self.columns),
             "marks": ", ".join("?" for _ in self.columns),
-            "stored": ", ".join(f"e.{name}" if name in self.columns else _ABSENT[name] for name in _STORED),
+            "stored": ", ".join(self._stored(name) for name in _STORED),
         }
 
 
@@ -90,7 +95,7 @@ STANDARDS = (
         "ERC-721",
         "erc721",
         Erc721Moved,
-        ("log_at", "tx_index", "token", "sender", "recipient", "token_id"),
+        ("log_at", "tx_index", "token", "sender", "recipient", "token_id", "last_id"),
         Holding.OWNER,
         bytes.fromhex("6352211e"),  # ownerOf(uint256)
         bytes.fromhex("c87b56dd"),  # tokenURI(uint256)

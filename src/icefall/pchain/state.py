@@ -64,7 +64,7 @@ class Changes:
         self.delegatee_rewards: dict[bytes, int] = {}  # by the validator's transaction
         self.subnets: dict[bytes, Subnet] = {}
         self.chains: list[ChainRow] = []
-        self.l1_validators: dict[bytes, L1Validator] = {}
+        self.l1_validators: dict[bytes, tuple[L1Validator, int]] = {}  # with that height too
         self.supplies: dict[bytes, int] = {}
         self.weights: list[WeightChange] = []
         self.snapshots: list[tuple[bytes, int, Members]] = []
@@ -255,7 +255,7 @@ class PlatformState:
         """Add or replace a validator of an L1."""
         before = self.l1.get(validator.validation_id)
         self.load_l1(validator, before)
-        self.changes.l1_validators[validator.validation_id] = validator
+        self.changes.l1_validators[validator.validation_id] = validator, self.height
 
     def load_l1(self, validator: L1Validator, before: L1Validator | None = None) -> None:
         if before is not None and before.is_active:

@@ -128,8 +128,7 @@ def _put_changes(tx: Transaction, changes: Changes) -> None:
     _put_many(tx, SQL.put_supply, [(subnet, signed(value)) for subnet, value in changes.supplies.items()])
     _put_many(tx, SQL.put_subnet, [_subnet_row(one) for one in changes.subnets.values()])
     _put_many(tx, SQL.put_blockchain, changes.chains)
-    height = changes.blocks[-1].height
-    _put_many(tx, SQL.put_l1_validator, [_l1_row(one, height) for one in changes.l1_validators.values()])
+    _put_many(tx, SQL.put_l1_validator, [_l1_row(*one) for one in changes.l1_validators.values()])
     _put_many(
         tx,
         SQL.put_weight_change,

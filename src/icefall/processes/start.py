@@ -15,10 +15,11 @@ from icefall import __version__
 from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import limits_are_on
 from icefall.api.http.row import DATA, NODE
-from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, WEBHOOKS, ChildArguments
 from icefall.compose.node_setup import health_limit_ns
 from icefall.compose.process_file import process_file, put_process_file
-from icefall.compose.stores import Stores, create_data_dir, put_chain_configs, stores_of, with_stored_chains
+from icefall.compose.shared_chains import put_chain_configs
+from icefall.compose.stores import Stores, create_data_dir, stores_of
 from icefall.config.load import with_chains
 from icefall.config.settings import Config
 from icefall.db.engine import StoreCorrupt, StoreError
@@ -44,7 +45,8 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
     create_data_dir(data_dir, "run")
     stores = stores_of(config)
     _create_access_store(stores)
-    config = _with_shared_chains(verb, config, stores)
+    if verb == INDEXES:
+        _share_chains(config, stores)
     start_text = _start_text(verb, config, stores, addresses, demo=replay is not None)
     stores.close()  # a connection cannot be used by two processes
     own_file = process_file(data_dir, verb)
@@ -73,6 +75,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         _start(supervisor, verb, config, sockets, replay)
         if verb == INDEXES and config.chain:  # what is indexed already is served before
             supervisor.start(INDEXER)
+            supervisor.start(WEBHOOKS)
         put_process_file(own_file, processes)
         print(start_text, flush=True)
         code = supervisor.watch()
@@ -133,17 +136,12 @@ def _create_access_store(stores: Stores) -> None:
         raise StartRefused(str(error)) from error
 
 
-def _with_shared_chains(verb: str, config: Config, stores: Stores) -> Config:
-    """`up` stores what it indexes. Readers of the same stores serve that too."""
-    if verb == "node":
-        return config
-    if verb != "up":
-        return with_stored_chains(config, stores)
+def _share_chains(config: Config, stores: Stores) -> None:
+    """Store the settings of the chains that are indexed: readers of the same stores serve them too."""
     try:
         put_chain_configs(config, stores)
     except StoreError as error:
         raise StartRefused(str(error)) from error
-    return config
 
 
 def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
@@ -233,6 +231,10 @@ def _role(arguments: ChildArguments) -> Callable[[], int]:
         from icefall.compose.side_processes import run_limits  # noqa: PLC0415
 
         return lambda: asyncio.run(run_limits(config))
+    if arguments.role == WEBHOOKS:
+        from icefall.compose.webhook_delivery import run_delivery  # noqa: PLC0415
+
+        return lambda: asyncio.run(run_delivery(config, supervised=True, with_engine=arguments.verb in HAS_ENGINE))
     if arguments.role == INDEXER:
         gc.disable()  # as above
         from icefall.compose.indexer import run_indexer  # noqa: PLC0415

@@ -17,7 +17,17 @@ from pathlib import Path
 
 import msgspec
 
-from icefall.compose.child import DRAINING, ENGINE, ENGINE_READY, INDEXER, LIMITS, REPLAY, TRY_AGAIN, ChildArguments
+from icefall.compose.child import (
+    DRAINING,
+    ENGINE,
+    ENGINE_READY,
+    INDEXER,
+    LIMITS,
+    REPLAY,
+    TRY_AGAIN,
+    WEBHOOKS,
+    ChildArguments,
+)
 from icefall.config.settings import Config
 from icefall.errors import StartRefused
 from icefall.processes.forked import CAUGHT, Child
@@ -174,7 +184,7 @@ class Supervisor:
         if child.arguments.is_engine and exited and not child.is_ready:
             self._report("the engine refused to start again: stopping")
             return False
-        in_background = role in (INDEXER, REPLAY)
+        in_background = role in (INDEXER, REPLAY, WEBHOOKS)
         budget = self._budgets.setdefault(role, RestartBudget(PAUSE_MAX_S if in_background else SERVING_PAUSE_MAX_S))
         pause_s = budget.pause_after_end(now)
         if budget.is_spent and exited and not in_background and not child.arguments.is_engine:

@@ -13,6 +13,7 @@ from tests.evm.indexed import ALL_RAW, NO_RAW, Indexing, InlineBlockDecoder, ind
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
+from tests.store.conformance.webhook_operations import outbox_outcomes
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.evm_scene import upstream_of
@@ -22,12 +23,14 @@ from icefall.evm.auditing.audit import finish_audits
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.auditing.verify import Verification, stored_blocks
 from icefall.evm.auditing.verify_state import StateVerification
-from icefall.evm.encoding import unpack_uint
+from icefall.evm.encoding import pack_uint, position_of, unpack_uint
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.evm.enriching.reader import SQL as ENRICH_SQL
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
+from icefall.evm.exporting.tables import SQL as EXPORT_SQL
+from icefall.evm.exporting.tables import TABLES, Kept
 from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.model import ERC20, ERC721, ERC1155
@@ -40,6 +43,7 @@ from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
 from icefall.evm.reading.lists.rows import AddressLists
 from icefall.evm.reading.model import PageRange, TransferRead
+from icefall.evm.reading.nft_ranges import SQL as RANGES_SQL
 from icefall.evm.reading.one_history import CheckedReader, in_one_history
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import TransferReader
@@ -47,6 +51,7 @@ from icefall.evm.standards import BY_ID
 from icefall.evm.storing.folding import NO_ID
 from icefall.evm.storing.holders import count_some
 from icefall.evm.storing.raw import drop_marks, drop_some
+from icefall.evm.storing.rollback import SQL as ROLLBACK_SQL
 from icefall.evm.storing.rollback import add_to_journal
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import SQL as WRITES_SQL
@@ -122,11 +127,33 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
         found["verified"] = await verification.run(stored_blocks(chain, None, None), lambda _: None)
         found["state"] = await StateVerification(chain, upstream, replay.head, block_hash).run(everything=True)
     found |= await _read(store, every)
+    found["exported"] = _exported(store, replay.head)
     found |= await _metrics(store)
     found |= await explorer_outcomes(store, CHAIN, every)
+    found["outbox"] = await outbox_outcomes(store)
     found["rare"] = await store.write(_rare)
     found["restated"] = await store.write(_restated)
+    found["slots"] = await store.write(partial(_slots, is_embedded=store.is_embedded))
+    found["ranges"] = await store.write(_ranges)
     return found
+
+
+def _exported(store: Store, last: int) -> list[Any]:
+    """Every row of every table of `icefall export`, and what the division into files asks."""
+    ((end,),) = store.read(EXPORT_SQL.addresses_end)
+    where = {
+        Kept.BY_BLOCK: {"low": 0, "high": position_of(last + 1, 0)},
+        Kept.BY_ADDRESS: {"low": 0, "high": end, "first": 0, "last": last},
+    }
+    day = {"after": 0, "last": last, "time": 1}
+    return [
+        store.read(EXPORT_SQL.lowest),
+        store.read(EXPORT_SQL.tip),
+        store.read(EXPORT_SQL.block, {"number": last}),
+        store.read(EXPORT_SQL.first_block_since, day),
+        store.read(EXPORT_SQL.meta, {"name": "rollbacks"}),
+        *([table.values(row) for row in store.read(table.statement, where[table.kept])] for table in TABLES),
+    ]
 
 
 def _not_held(chain: ChainStore) -> list[Any]:
@@ -142,6 +169,23 @@ def _not_held(chain: ChainStore) -> list[Any]:
     return sorted(held)
 
 
+def _ranges(tx: Transaction) -> list[Any]:
+    """A range of NFTs, written and read with the statements that no recorded chain needs."""
+    ((token, address),) = tx.rows("select t.token, a.address from token t join address a on a.id = t.token limit 1")
+    first, inside, last, log_at = pack_uint(2), pack_uint(300), pack_uint(2**255), 5 << 24
+    tx.run_many(WRITES_SQL.put_nft_range, [(token, first, log_at, last, token, address, 0)])
+    tx.run_many(WRITES_SQL.add_moved, [(3, token, first, log_at)])
+    tx.run_many(ROLLBACK_SQL.drop_nfts_of_range, [(token, inside, last, log_at >> 24)])
+    return [
+        [row[0] == token for row in tx.rows_of_each(WRITES_SQL.ranged_tokens, [(token,)])],
+        [row[:3] for row in tx.rows(WRITES_SQL.range_before, (token, inside))],
+        tx.rows(WRITES_SQL.owner_between, (token, pack_uint(2**200), last)),
+        tx.rows(RANGES_SQL.any_range_of_nft, {"token": address, "token_id": inside}),
+        tx.rows_of_each(RANGES_SQL.own_owner, [(token, pack_uint(2**200))]),
+        tx.run("delete from nft_range"),
+    ]
+
+
 def _restated(tx: Transaction) -> list[Any]:
     """A native balance that state contradicts, where there is a row and where there is none."""
     ((address, block),) = tx.rows(
@@ -155,6 +199,30 @@ def _restated(tx: Transaction) -> list[Any]:
         stored == [(address, block)],
         tx.rows("select balance from native_balance where address = ? and block = ?", (address, block)),
     ]
+
+
+def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
+    """Statements about storage layouts, which the recorded chain has no reason to run."""
+    ((token,),) = tx.rows("select min(token) from token")
+    tx.run(WRITES_SQL.put_layout, {"layout": b"\1", "since": 5, "token": token})
+    tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
+    tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"")])
+    tx.run_many(WRITES_SQL.put_unclaimed_slot, [(token, b"unclaimed", 5, b"\7")])
+    tx.run(AUDIT_SQL.put_dropped_from, {"block": "9"})
+    found = [
+        tx.rows_of_each(WRITES_SQL.slot_holders, [(token, b"claimed"), (token, b"none")]),
+        tx.rows_of_each(WRITES_SQL.tokens_with_unclaimed, [(token,)]),
+        tx.rows_of_each(WRITES_SQL.unclaimed_words, [(token, b"unclaimed")]),
+        tx.rows(WRITES_SQL.unclaimed_count, {"token": token, "most": 3}),
+        tx.rows("select * from slot_change"),
+        tx.rows("select layout, layout_since from token where token = ?", (token,)),
+        tx.rows(AUDIT_SQL.dropped_from),
+    ]
+    tx.run_many(ROLLBACK_SQL.drop_slot, [(token, b"claimed")])
+    tx.run(AUDIT_SQL.clear_dropped_from)
+    if is_embedded:  # elsewhere balances are columns of transfers
+        tx.run_many(ROLLBACK_SQL.drop_erc20_history, [(-1, token)])
+    return [*found, tx.rows("select count(*) from slot")]
 
 
 def _rare(tx: Transaction) -> list[Any]:

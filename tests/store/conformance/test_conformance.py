@@ -147,6 +147,9 @@ def test_every_statement_is_among_them() -> None:
     unused = {
         f"{package}/{file}": missing
         for package, file in (*FILES["icefall.evm"], *FILES["icefall.node"])
-        if (missing := {name for name in load(package, file).names() if getattr(load(package, file), name) not in used})
+        if file != "copied.sql"  # tests/postgres/test_copying.py
+        and (
+            missing := {name for name in load(package, file).names() if getattr(load(package, file), name) not in used}
+        )
     }
     assert unused == {}

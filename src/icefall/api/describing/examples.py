@@ -20,6 +20,15 @@ NFT = {"address": "0x25A57710f3e2e1DcE49289A4200572C31C2dd4AC", "tokenId": "10"}
 PLATFORM_TX = {"txHash": _SUBNET}
 TRANSFERS = {"txHash": "0xa865191dba5fd0192e0838fc0fe84e2660bde03475602983846f832b39d34f4b"}
 
+# Bodies of webhooks. Nothing answers at this URL.
+WEBHOOK: dict[str, Any] = {
+    "eventType": "address_activity",
+    "url": "https://example.com/deposits",
+    "chainId": "3210042",
+    "metadata": {"addresses": [TOKEN["address"]]},
+}
+ADDRESSES = {"addresses": [NFT["address"]]}
+
 EXAMPLES: dict[str, dict[str, Any]] = {
     "health.health": {"tags": ["11111111111111111111111111111111LpoYY"]},
     "health.readiness": {"tags": []},

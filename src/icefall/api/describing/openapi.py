@@ -13,7 +13,7 @@ from icefall.api.http.row import DATA, METRICS, NODE, Rest, Rpc, always_200, bin
 from icefall.api.http.rpc_params import NodeBinder
 
 _TITLES = {NODE: "Icefall: node interfaces", DATA: "Icefall: chain data", METRICS: "Icefall: metrics"}
-CREATED = 201  # its answers have no body
+CREATED = 201
 _ABOUT = {
     NODE: "The node-local JSON-RPC interfaces. Every call is a POST with content type application/json.",
     DATA: "Blocks, transactions, transfers and balances of the indexed EVM chains.",
@@ -42,6 +42,7 @@ TAGS: dict[str, tuple[Tag, ...]] = {
         SERVICE,
     ),
     DATA: (
+        Tag("Webhooks", r"/v1/webhooks.*", "Messages to a URL of yours about the activity of addresses."),
         Tag("Search", r"/v1/search|/v1/stream", "Finding things on all chains, and following them live."),
         Tag("Chains", r"/v1/chains(/\{chainId\}|/address/.*)?|/v1/address/.*|.*/indexing", "The indexed chains."),
         Tag("Blocks", r".*/blocks(:\w+|/\{blockId\}(/transactions)?)?|.*/allBlocks", "Blocks of one or all chains."),
@@ -69,7 +70,8 @@ def tag_of(listener: str, row: Rest | Rpc) -> str:
 def document(listener: str, rows: list[Rest | Rpc], version: str, server: str = "") -> dict[str, Any]:
     """Make the document. `server` is the base address of the listener."""
     rows = [row for row in rows if isinstance(row, Rpc) or not row.is_file]
-    results = list(dict.fromkeys(part for row in rows for part in _parts(row.result)))
+    bodies = [row.body for row in rows if isinstance(row, Rest) and row.body is not None]
+    results = list(dict.fromkeys([*(part for row in rows for part in _parts(row.result)), *bodies]))
     schemas, components = msgspec.json.schema_components(results, ref_template=_REF)
     shapes: dict[Any, Any] = dict(zip(results, schemas, strict=True))
     shapes |= {
@@ -137,7 +139,7 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
     media = row.media.partition(";")[0]
     shape = shapes.get(row.result, {"type": "string"} if row.result is str else {"type": "object"})
     good: dict[str, Any] = {"description": row.summary, "content": {media: {"schema": shape}}}
-    if row.success == CREATED:
+    if row.success == CREATED and row.result is str:  # nothing is sent
         good.pop("content")
     wrong_verb = _failure(f"Method other than {row.verb.replace('*', 'GET')}.")
     responses = {str(row.success): good, "403": _failure("Host not allowed."), "405": wrong_verb}
@@ -149,7 +151,9 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
             del responses["429"]
         else:
             responses["429"]["headers"] = {name: {"$ref": f"#/components/headers/{name}"} for name in _LIMIT_HEADERS}
-    if row.status is not always_200:
+    if row.body is not None:
+        responses |= {"413": _failure("Body over 1 MiB."), "415": _failure("Content type other than application/json.")}
+    if row.status is not always_200 and row.success != CREATED:
         responses["503"] = _unhealthy(shape, responses.get("503"), media)
     notes = [f"Deprecated: {row.deprecated}."] if row.deprecated else []
     notes += ["Not in the hosted service."] if row.ours else []
@@ -159,9 +163,16 @@ def _rest(row: Rest, listener: str, shapes: dict[type, Any]) -> dict[str, Any]:
         **({"description": " ".join(notes)} if notes else {}),
         "operationId": operation_id(row),
         "parameters": _parameters(row),
+        **({"requestBody": _request_body(row, shapes)} if row.body is not None else {}),
         "responses": responses,
         **({"deprecated": True} if row.deprecated else {}),
     }
+
+
+def _request_body(row: Rest, shapes: dict[type, Any]) -> dict[str, Any]:
+    assert row.body is not None
+    content = {"schema": shapes[row.body], **({"example": dict(row.body_example)} if row.body_example else {})}
+    return {"required": True, "content": {"application/json": content}}
 
 
 def operation_id(row: Rest) -> str:

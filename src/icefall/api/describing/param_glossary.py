@@ -84,6 +84,16 @@ PARAMS: dict[str, str] = {
 }
 PARAMS |= PLATFORM_PARAMS | NETWORKS_PARAMS
 
+_OF_WEBHOOKS = (
+    "getWebhook", "updateWebhook", "deactivateWebhook", "getAddressesFromWebhook", "addAddressesToWebhook",
+    "removeAddressesFromWebhook", "listWebhookMessages", "replayWebhook", "testWebhook",
+)  # fmt: skip
+PARAMS |= {f"{operation}.id": "ID of the webhook." for operation in _OF_WEBHOOKS}
+PARAMS |= {
+    "listWebhooks.status": "Only webhooks that are active, or inactive.",
+    "listWebhookMessages.status": "Only messages with this status.",
+}
+
 
 def param_text(operation: str, name: str) -> str:
     return PARAMS.get(f"{operation}.{name}") or PARAMS.get(name, "")

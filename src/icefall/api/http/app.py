@@ -6,9 +6,9 @@ other interfaces API key and rate limit are checked after the verb (`gate.py`).
 
 import asyncio
 import zlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import msgspec
@@ -91,8 +91,12 @@ class App:
         gate: AccessGate | None = None,
         site: Site | None = None,
         *,
+        background: Callable[[], Coroutine[Any, Any, None]] | None = None,
         close: Callable[[], Awaitable[None]] | None = None,
     ) -> None:
+        """`background`: runs beside the requests, from `start` to `close`."""
+        self._background = background
+        self._running: asyncio.Task[None] | None = None
         self._close = close
         self._listener = listener
         self._routes = routes
@@ -114,8 +118,16 @@ class App:
         self._site = site
         self._looks_for_sdk = listener != NODE and dialect.name != LIVE.name  # once per process
 
+    def start(self) -> None:
+        """Begin what runs beside the requests, in the running event loop."""
+        if self._background is not None:
+            self._running = asyncio.get_running_loop().create_task(self._background())
+
     async def close(self) -> None:
         """Close what requests have opened, connections to upstreams, and report what was not reported yet."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
         if self._gate is not None:
             await self._gate.close()
         if self._close is not None:
@@ -257,7 +269,11 @@ class App:
     ) -> RestAnswer:
         """Bind the parameters, call the handler and encode its result."""
         row, units = rest.row, 0
-        result = await rest.call(rest.bind(values, _resumed(request) if row.is_stream else request.query))
+        params = rest.bind(values, _resumed(request) if row.is_stream else request.query)
+        if rest.read_body is None:
+            result = await rest.call(params)
+        else:
+            result = await rest.call(params, rest.read_body(await self._json_body(request)))
         if isinstance(result, Charged):
             result, units = result
         if isinstance(result, EventStream):
@@ -284,6 +300,18 @@ class App:
 
     async def _answer_rpc(self, route: Route, request: Request) -> Response:
         assert route.service is not None
+        answer, method, error = await route.service.answer(await self._json_body(request))
+        if isinstance(error, InternalError):  # errors of the caller are not logged
+            cause = error.__cause__ or error
+            self.log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
+        status = 503 if is_unavailable(error) else 200
+        if not answer:
+            return Response(status, self._base, b"")
+        if method is not None and method.row.deprecated:
+            return Response(status, self._deprecated, answer)
+        return Response(status, self._json, answer)
+
+    async def _json_body(self, request: Request) -> bytes:
         content_type = (request.header("content-type") or "").partition(";")[0]
         if content_type != "application/json" and content_type.lower() != "application/json":
             raise UnsupportedMediaType(f"rpc: unrecognized Content-Type: {content_type}")
@@ -294,16 +322,7 @@ class App:
                 body = await request.body(BODY_MAX)
             finally:
                 self._body_timeout.end(waiting)
-        answer, method, error = await route.service.answer(body)
-        if isinstance(error, InternalError):  # errors of the caller are not logged
-            cause = error.__cause__ or error
-            self.log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
-        status = 503 if is_unavailable(error) else 200
-        if not answer:
-            return Response(status, self._base, b"")
-        if method is not None and method.row.deprecated:
-            return Response(status, self._deprecated, answer)
-        return Response(status, self._json, answer)
+        return body
 
     def _closed(self) -> Response:
         """The answer to any call to a chain that is bootstrapping, before verb, content type and body are checked."""

@@ -9,7 +9,7 @@ import msgspec
 
 from icefall.api.dialect import Dialect
 from icefall.api.http.jsonrpc import RpcMethod, RpcService
-from icefall.api.http.rest_params import RestBinder
+from icefall.api.http.rest_params import RestBinder, body_reader
 from icefall.api.http.routes import RestRoute, Route
 from icefall.api.http.row import Handler, Rest, Rpc, binder_of
 from icefall.api.http.rpc_params import NodeBinder
@@ -26,10 +26,12 @@ def counter_labels(rows: Iterable[Rest | Rpc]) -> list[str]:
     return [*(row.label for row in rows), OTHERS]
 
 
-def with_services(handler: Handler, services: Services) -> Callable[[Any], Awaitable[Any]]:
+def with_services(handler: Handler, services: Services, *, has_body: bool = False) -> Callable[..., Awaitable[Any]]:
     """The handler with the services that its annotations name, and no others."""
     hints = get_type_hints(handler)
-    wanted = [services[hints[name]] for name in list(signature(handler).parameters)[1:]]
+    wanted = [services[hints[name]] for name in list(signature(handler).parameters)[2 if has_body else 1 :]]
+    if has_body:
+        return lambda params, body: handler(params, body, *wanted)
     match wanted:
         case []:
             return handler
@@ -81,10 +83,11 @@ def routes_of(
     for row in wanted:
         if isinstance(row, Rest):
             version = services[ChainDirectory].version if row.cacheable else None
-            call = with_services(row.handler, services)
+            call = with_services(row.handler, services, has_body=row.body is not None)
             if reads_chains(row):
                 call = partial(in_one_history, call)
-            plain = RestRoute(row, binding(row), call, slots[row.label], version)
+            read_body = None if row.body is None else body_reader(row.body)
+            plain = RestRoute(row, binding(row), call, slots[row.label], version, read_body)
             routes.setdefault(row.path, Route({})).plain[row.verb] = plain
     for path in dict.fromkeys(row.path for row in wanted if isinstance(row, Rpc)):
         group = [row for row in wanted if isinstance(row, Rpc) and row.path == path]

@@ -5,6 +5,7 @@ Unknown names are ignored: proxies and clients add their own. A known one must b
 """
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any, NamedTuple, get_type_hints
 from urllib.parse import unquote_plus, unquote_to_bytes
 
@@ -336,3 +337,18 @@ def _quoted(text: str) -> str:
         return "nothing"
     short = text if len(text) <= _QUOTED_MAX else text[: _QUOTED_MAX - 3] + "..."
     return short if short.isascii() and short.isprintable() and " " not in short else quote(short)
+
+
+def body_reader(body: type[msgspec.Struct]) -> Callable[[bytes], Any]:
+    """The function that makes a typed struct of a JSON body; BadRequest says what is wrong with it."""
+    decoder = msgspec.json.Decoder(body)
+
+    def read(raw: bytes) -> Any:
+        try:
+            return decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            raise BadRequest(f"the body is invalid: {error}") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise BadRequest("the body must be JSON") from None
+
+    return read

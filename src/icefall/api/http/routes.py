@@ -27,6 +27,7 @@ class RestRoute(msgspec.Struct, frozen=True):
     call: Any
     slot: int
     version: Callable[[tuple[str, ...]], Awaitable[ChainVersion | None]] | None = None
+    read_body: Callable[[bytes], Any] | None = None  # None: it takes none
 
 
 class Route(msgspec.Struct):

@@ -63,17 +63,22 @@ def always_200(_: Any) -> int:
     return 200
 
 
+def always_201(_: Any) -> int:
+    return 201
+
+
 class Rest(msgspec.Struct, frozen=True, kw_only=True):
     """A plain HTTP endpoint. `status` gives the HTTP status of a result; `media` its type when it is not JSON.
 
     A path may hold parameters, each a whole segment: `/v1/chains/{chainId}/blocks`. They are fields of `params` like
     those of the query."""
 
-    verb: str  # GET, POST, or * where the existing node accepts any
+    verb: str  # GET, POST, PATCH, DELETE, or * where the existing node accepts any
     path: str
     handler: Handler
     summary: str
     params: type[msgspec.Struct] = NoParams
+    body: type[msgspec.Struct] | None = None  # of the JSON that is sent; the handler takes it after its parameters
     result: Any
     status: Callable[[Any], int] = always_200
     media: str = "application/json"
@@ -88,6 +93,7 @@ class Rest(msgspec.Struct, frozen=True, kw_only=True):
     is_file: bool = False  # a part of a page, not an endpoint to describe
     cacheable: bool = False  # they depend on the store and state of the chain that the path begins with alone
     is_stream: bool = False  # goes on until the client leaves; takes Last-Event-ID
+    body_example: Mapping[str, Any] = {}
     examples: Mapping[str, str] = {}  # of parameters, where that of their type does not fit
     operation: str = ""  # the name existing clients know it by
     deprecated: str = ""

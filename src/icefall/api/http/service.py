@@ -41,15 +41,19 @@ class StrictFailure(ServiceHealth, frozen=True):
 
 async def health_check(params: HealthCheckParams, access: AccessReader, chains: ChainDirectory) -> ServiceHealth:
     """Check stores and chains. It is 200 whenever the store can be read, since stored data is served even while a chain
-    is not followed; 503 if `strict` is given and something is down."""
+    is not followed; 503 if `strict` is given and something is down, other than a replica: another server answers in
+    its place."""
     await access.check()  # raises an error that becomes a 503
     details = {"store": Indicator(status="up")}
     for chain in chains.all():
         problem = (await chain_health(chain.blocks, time.time())).problem
         details[f"chain-{chain.info.id}"] = Indicator("down" if problem else "up", problem or UNSET)
+    problems = [name for name, one in details.items() if one.status == "down"]
+    for number, replica in enumerate(await chains.replicas.states() if chains.replicas is not None else (), 1):
+        details[f"replica-{number}"] = Indicator("down" if replica.problem else "up", replica.problem or UNSET)
     up = {name: one for name, one in details.items() if one.status == "up"}
     down = {name: one for name, one in details.items() if one.status == "down"}
-    shape = StrictFailure if down and params.strict else ServiceHealth
+    shape = StrictFailure if problems and params.strict else ServiceHealth
     return shape(status="error" if down else "ok", info=up, error=down, details=details)
 
 
@@ -123,18 +127,22 @@ _CHAIN_COUNTS = {
         "txs": "Transactions stored",
         "transfers": "Token transfers stored",
         "skipped_logs": "Token events of a wrong shape, skipped",
+        "audits_dropped": "Comparisons of tokens with their contracts that were due and exceeded the budget",
         "reorgs": "Reorganisations followed",
         "reorged_blocks": "Blocks dropped by reorganisations",
         "fetched_bytes": "Bytes fetched of blocks",
     }.items()
 }
+_REPLICA_LAG = CounterFamily("icefall_replica_lag_seconds", GAUGE, "replica", "Age that rows of a replica may have")
+_REPLICA_USED = CounterFamily("icefall_replica_usable", GAUGE, "replica", "1 when chains are read from the replica")
 _STORE = CounterFamily("icefall_store_size_bytes", GAUGE, "store", "Size of a store with its -wal file")
 _BUILD = CounterFamily("icefall_build_info", GAUGE, "version", "Version of this program")
 METRICS = (
     *(metric for metric, _ in _CALLS.values()),
     *_PROCESS.values(),
     *_NODE_CHAIN.values(),
-    *(_CHECK, _SYNCED, _HEALTHY, *_CHAIN_GAUGES.values(), *_CHAIN_COUNTS.values(), _STORE, _BUILD),
+    *(_CHECK, _SYNCED, _HEALTHY, *_CHAIN_GAUGES.values(), *_CHAIN_COUNTS.values()),
+    *(_REPLICA_LAG, _REPLICA_USED, _STORE, _BUILD),
 )
 
 
@@ -161,6 +169,10 @@ async def _program_lines(source: CounterSource, data_dir: Path, chains: ChainDir
         lines += _family(_CHECK, [(result.name, float(result.passed)) for result in results])
         lines += _node_chain_lines(results)
     lines += await _chain_lines(chains)
+    if chains.replicas is not None:
+        states = await chains.replicas.states()
+        lines += _family(_REPLICA_LAG, [(one.name, one.lag_s) for one in states if one.lag_s is not None])
+        lines += _family(_REPLICA_USED, [(one.name, float(not one.problem)) for one in states])
     lines += _family(_STORE, _sizes(data_dir))
     return lines + _family(_BUILD, [(source.version, 1.0)])
 

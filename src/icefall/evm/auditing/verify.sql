@@ -11,6 +11,10 @@ select distinct i.token, i.block, i.first_log, i.last_log
 from erc20 e join erc20_in i on i.token = e.token and i.block = e.log_at >> 24
 where e.log_at between :from_at and :to_at;
 
+-- postgres: erc20_in
+select token, log_at >> 24, min(log_at & 16777215), max(log_at & 16777215)
+from erc20 where log_at between :from_at and :to_at group by token, log_at >> 24;
+
 -- name: internal
 select tx_at, frame, kind, sender, recipient, value, gas_limit, gas_used, is_reverted
 from internal where tx_at between :from_at and :to_at;

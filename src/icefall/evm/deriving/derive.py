@@ -7,8 +7,10 @@ from collections.abc import Iterator
 
 from icefall.evm.deriving.balances import balances
 from icefall.evm.deriving.code import code_changed, code_changes
+from icefall.evm.deriving.nft_ranges import nft_ranges
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
+    changed_storage,
     holdings,
     messages,
     metadata_changes,
@@ -18,7 +20,8 @@ from icefall.evm.deriving.tokens import (
 )
 from icefall.evm.deriving.transactions import deployments, internals, participants, totals, transactions, unknown_code
 from icefall.evm.encoding import pack_calls, pack_data
-from icefall.evm.model import BlockRows, ContractInfo, ContractLookups, RawRows, StoredRaw
+from icefall.evm.model import BlockRows, ContractInfo, ContractLookups, MatchedLogs, RawRows, StoredRaw
+from icefall.evm.packed import pack_columns
 from icefall.wire.evm.decode import trace_format
 from icefall.wire.evm.types import FullBlock
 
@@ -57,6 +60,8 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         metadata_changes=tuple(metadata_changes(events)),
         messages=tuple(messages(events, info.messenger)),
         skipped_logs=skipped,
+        storage=changed_storage(full.diffs),
+        nft_ranges=tuple(nft_ranges(moves.erc721_transfers)),
     )
 
 
@@ -69,7 +74,16 @@ def raw_rows(full: FullBlock, calls: bytes | None, calls_format: str, kinds: Sto
         calls=tuple(map(pack_calls, trace_format(calls_format).decode_call_trees(calls)))
         if kinds.calls and calls is not None
         else None,
+        matched=_matched_logs(full) if kinds.matched else None,
     )
+
+
+def _matched_logs(full: FullBlock) -> MatchedLogs:
+    rows = [(log.index, one.index, log.address, log.topics, log.data) for one in full.receipts for log in one.logs]
+    emitters = tuple(dict.fromkeys(row[2] for row in rows))
+    cumulative = tuple(one.cumulative_gas for one in full.receipts)
+    packed = pack_columns(list(zip(*rows, strict=True))) if rows else b""
+    return MatchedLogs(full.block.receipts_root, cumulative, emitters, packed)
 
 
 def _logs(full: FullBlock) -> Iterator[RawLog]:

@@ -152,12 +152,14 @@ class TableRows:
         ids, base, nfts = self._ids, number << BITS, self._rows["nft"]
         transfers, by_address = self._rows[standard.table], dict[tuple[int, int], None]()
         has_position, has_value = "position" in standard.columns, "value" in standard.columns
+        has_ranges = "last_id" in standard.columns
         for move in moves:
             at, token, sender, to = base | move.log_index, ids(move.token), ids(move.sender), ids(move.to)
             token_id = pack_uint(move.token_id)
             position = (move.position,) if has_position else ()
             value = (pack_uint(move.value),) if has_value else ()
-            transfers.append((at, *position, move.tx_index, token, sender, to, token_id, *value))
+            last_id = (None if move.last_id is None else pack_uint(move.last_id),) if has_ranges else ()
+            transfers.append((at, *position, move.tx_index, token, sender, to, token_id, *value, *last_id))
             by_address[sender, at] = by_address[to, at] = None  # once for a batch
             self._add_standard(token, standard.number)
             nfts.append((token, token_id, number))
@@ -203,6 +205,7 @@ def packed(rows: BlockRows) -> PackedBlock:
         _erc20_deltas(rows, places),
         [_id_columns(changes, places) for changes in _id_deltas(rows)],
         _nft_owners(rows, places),
+        _nft_ranges(rows, places),
         _holders_named(rows, places),
         [made.address for made in rows.deployments],
         rows.storage_changed_unlogged,
@@ -219,6 +222,7 @@ def packed(rows: BlockRows) -> PackedBlock:
         max(prices, default=0),
         sum(map(len, _transfers(rows))),
         dict(rows.skipped_logs),
+        rows.storage,
         rows.raw,
     )
 
@@ -260,6 +264,18 @@ def _nft_owners(rows: BlockRows, places: dict[bytes, int]) -> Columns:
         [one.token_id for one in moved],
         [places[one.owner] for one in moved],
         [places[one.owner_before] for one in moved],
+    )
+
+
+def _nft_ranges(rows: BlockRows, places: dict[bytes, int]) -> Columns:
+    moved = rows.nft_ranges
+    return (
+        [places[one.token] for one in moved],
+        [one.log_index for one in moved],
+        [one.first_id for one in moved],
+        [one.last_id for one in moved],
+        [places[one.owner] for one in moved],
+        [one.is_known for one in moved],
     )
 
 

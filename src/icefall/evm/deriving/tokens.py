@@ -29,6 +29,7 @@ from icefall.wire.evm.events import (
     CrossChainMessage,
     Erc20Moved,
     Erc721Moved,
+    Erc721RangeMoved,
     Erc1155Moved,
     Event,
     MalformedEvent,
@@ -39,7 +40,7 @@ from icefall.wire.evm.events import (
 from icefall.wire.evm.types import Receipt, TxDiff
 
 _STANDARD_TOPICS = 3  # a transfer with as many is not ambiguous
-_EXPLAINS_STORAGE = (*(standard.event for standard in STANDARDS), NativeWrapped, Approved)
+_EXPLAINS_STORAGE = (*(standard.event for standard in STANDARDS), Erc721RangeMoved, NativeWrapped, Approved)
 
 
 class ParsedLog(msgspec.Struct, frozen=True, gc=False):
@@ -117,6 +118,9 @@ def transfers(events: Iterable[ParsedLog]) -> Transfers:
             erc20.append(Erc20TransferRow(*at, one.address, event.sender, event.to, event.value))
         elif isinstance(event, Erc721Moved):
             erc721.append(Erc721TransferRow(*at, one.address, event.sender, event.to, event.token_id))
+        elif isinstance(event, Erc721RangeMoved):
+            parties = one.address, event.sender, event.to
+            erc721.append(Erc721TransferRow(*at, *parties, event.first_id, event.last_id))
         elif isinstance(event, Erc1155Moved):
             for position, (token_id, value) in enumerate(event.items):
                 parties = one.address, event.sender, event.to
@@ -195,6 +199,14 @@ def storage_changed_unlogged(diffs: Sequence[TxDiff] | None, events: Iterable[Pa
             if account.changed_storage and (tx_index, account.address) not in explained:
                 seen[account.address] = None
     yield from seen
+
+
+def changed_storage(diffs: Sequence[TxDiff] | None) -> tuple[tuple[bytes, bytes], ...]:
+    """The contracts whose storage a transaction changed, each with the text of it, in order. Those that are reported as
+    deleted are not among them: what is left of them is read from state."""
+    return tuple(
+        [(account.address, account.storage) for diff in diffs or () for account in diff.accounts if account.storage]
+    )
 
 
 def messages(events: Iterable[ParsedLog], messenger: bytes) -> Iterator[TeleporterMessage]:

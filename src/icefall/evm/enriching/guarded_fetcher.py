@@ -12,9 +12,10 @@ import asyncio
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
+from typing import NamedTuple
 
 import aiohttp
 import msgspec
@@ -58,6 +59,13 @@ class Throttled(FetchFailed):
 
 class TooLarge(Exception):
     """The body is larger than the limit."""
+
+
+class PostAnswer(NamedTuple):
+    """The head of an answer; `retry_after_s` is 0 where it does not say."""
+
+    status: int
+    retry_after_s: float
 
 
 class FetchLimits(msgspec.Struct, frozen=True):
@@ -105,6 +113,41 @@ class GuardedFetcher:
                     return await self._follow(_url(url), trusted)
             except TimeoutError as error:
                 raise FetchFailed(f"no answer within {self.limits.total_s:g} s", host_down=True) from error
+
+    async def check(self, url: str, *, https_only: bool = True) -> None:
+        """Raise AddressForbidden or FetchFailed if `post` would not connect to a URL now."""
+        async with asyncio.timeout(self.limits.total_s):
+            await self._checked_for_post(_url(url), https_only)
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, https_only: bool = True) -> PostAnswer:
+        """Send a body once; the head of the answer. Redirects are not followed, and what the answer holds is not read.
+        `https_only`: plain HTTP goes to allowed networks alone. Raises FetchFailed."""
+        async with self._slots:
+            try:
+                async with asyncio.timeout(self.limits.total_s):
+                    return await self._post(_url(url), body, headers, https_only)
+            except TimeoutError as error:
+                raise FetchFailed(f"no answer within {self.limits.total_s:g} s", host_down=True) from error
+
+    async def _post(self, url: URL, body: bytes, headers: Mapping[str, str], https_only: bool) -> PostAnswer:
+        pinned = _PinnedResolver(await self._checked_for_post(url, https_only))
+        try:
+            async with self._session(pinned) as session:
+                request = session.post(url, data=body, headers=headers, allow_redirects=False)
+                async with request as response:
+                    after_s = _retry_after_s(response.headers.get("retry-after", ""))
+                    response.close()  # its body is of no interest, however long it is
+                    return PostAnswer(response.status, after_s)
+        except aiohttp.ClientConnectorCertificateError as error:
+            raise FetchFailed(f"{url.origin()}: its certificate is not valid") from error
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise FetchFailed(f"{url.origin()}: {type(error).__name__}", host_down=True) from error
+
+    async def _checked_for_post(self, url: URL, https_only: bool) -> list[str]:
+        addresses = await self._checked(url, trusted=False)
+        if https_only and url.scheme != "https" and not all(is_allowed(one, self._allow) for one in addresses):
+            raise AddressForbidden("plain http is used in allowed networks only: use https")
+        return addresses
 
     async def _follow(self, url: URL, trusted: bool) -> bytes:
         for _ in range(self.limits.redirects_max + 1):
@@ -164,8 +207,16 @@ class GuardedFetcher:
 
     async def _fetch(self, url: URL, pinned: "_PinnedResolver") -> bytes | URL:
         """The body, or the target of a redirect."""
+        async with self._session(pinned) as session, session.get(url, allow_redirects=False) as response:
+            try:
+                return await self._read(url, response)
+            except BaseException:
+                response.close()
+                raise
+
+    def _session(self, pinned: "_PinnedResolver") -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True, ssl=self._tls)
-        session = aiohttp.ClientSession(
+        return aiohttp.ClientSession(
             connector=connector,
             headers=_HEADERS,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -173,12 +224,6 @@ class GuardedFetcher:
             trust_env=False,
             timeout=aiohttp.ClientTimeout(total=None),  # `get` limits all redirects together
         )
-        async with session, session.get(url, allow_redirects=False) as response:
-            try:
-                return await self._read(url, response)
-            except BaseException:
-                response.close()
-                raise
 
     async def _read(self, url: URL, response: aiohttp.ClientResponse) -> bytes | URL:
         status, headers = response.status, response.headers

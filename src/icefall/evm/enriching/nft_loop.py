@@ -286,4 +286,9 @@ def _put(read: list[tuple[DueNft, NftResult | UpstreamFailure]], now: int, tx: T
 
 async def reindex_nft(store: Store, token: bytes, token_id: bytes) -> None:
     """Make an NFT due, whatever was read before. `token_id` is packed as it is stored."""
-    await store.write(lambda tx: tx.run(SQL.reindex_nft, {"token": token, "token_id": token_id}))
+
+    def change(tx: Transaction) -> None:
+        for statement in (SQL.add_nft_of_range, SQL.reindex_nft):
+            tx.run(statement, {"token": token, "token_id": token_id})
+
+    await store.write(change)

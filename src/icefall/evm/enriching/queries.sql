@@ -65,6 +65,16 @@ select token, token_id from nft where retry_at = :postponed limit :count;
 -- name: make_nft_due
 update nft set retry_at = 0 where token = ? and token_id = ?;
 
+-- An ID of a range has no row until it moves, or is asked for here.
+-- name: add_nft_of_range
+insert into nft (token, token_id, first_block)
+select r.token, :token_id, r.log_at >> 24 from nft_range r
+where r.token = (select id from address where address = :token) and r.last_id >= :token_id and r.first_id = (
+    select b.first_id from nft_range b
+    where b.token = (select id from address where address = :token) and b.first_id <= :token_id
+    order by b.first_id desc limit 1)
+on conflict (token, token_id) do nothing;
+
 -- name: reindex_nft
 update nft set retry_at = 0, failures = 0
 where token = (select id from address where address = :token) and token_id = :token_id and (retry_at is null or retry_at <> 0);

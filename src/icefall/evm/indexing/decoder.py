@@ -161,7 +161,7 @@ def decode_raw(parts: Sequence[_Parts], roots: bool, raw: StoredRaw) -> RawChunk
 
 
 def _raw_rows(full: FullBlock, part: _Parts, raw: StoredRaw) -> RawRows:
-    return raw_rows(full, part[2], part[4], raw) if raw.logs or raw.calls else NO_RAW
+    return raw_rows(full, part[2], part[4], raw) if raw.logs or raw.calls or raw.matched else NO_RAW
 
 
 class BlockDecoder(Protocol):

@@ -21,6 +21,7 @@ from icefall.evm.contract_calls import address_of, balance_of, holding_call, own
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.reading.model import Erc20Held, IdHeld, NftHeld
+from icefall.evm.reading.nft_ranges import NftRangeReader
 from icefall.evm.standards import Holding, TokenStandard, load_statements
 from icefall.upstream.evm.errors import Aborted, Reverted
 from icefall.upstream.evm.state import At, ContractCall
@@ -74,6 +75,7 @@ class BalanceReader:
     def __init__(self, reader: Reader, state: StateReader | None) -> None:
         self._reader = reader
         self._state = state
+        self._ranges = NftRangeReader(reader)
         self.state_reads = 0  # begun so far: with an answer or without one
 
     async def native(self, address: bytes, block: int) -> int:
@@ -166,6 +168,7 @@ class BalanceReader:
         """ERC-721 tokens it owns now, by token address and ID."""
 
         async def resolve(rows: Sequence[Any]) -> list[NftHeld]:
+            rows = [row[:4] for row in rows if not any(row[4:])]  # those of ranges without an owner of their own
             held = [NftHeld(at, unpack_uint(token_id), address, ref) for at, token_id, ref, _ in rows]
             untrusted = [one for one, row in zip(held, rows, strict=True) if row[3]]
             answers = await self._answers([owner_of(one.token, one.token_id) for one in untrusted], None)
@@ -178,7 +181,9 @@ class BalanceReader:
 
         statements = [SQL.nfts, SQL.nfts_by_state]
         affordable = partial((budget or CallBudget()).affordable, needs_call=lambda row: bool(row[3]))
-        return await self._by_id(statements, {"address": address}, affordable, resolve, after, limit, token)
+        in_ranges = None if address == ZERO_ADDRESS else partial(self._ranges.held, address)
+        where = {"address": address}
+        return await self._by_id(statements, where, affordable, resolve, after, limit, token, in_ranges)
 
     async def owners(self, nfts: Sequence[NftKey]) -> list[bytes | None]:
         """The owners now; None for an NFT that is burned or unknown, or would need more than CALLS_MAX calls."""
@@ -189,6 +194,9 @@ class BalanceReader:
                 await asyncio.sleep(0)
             rows = await self._reader.rows_of_each(SQL.nft_owner, keys[start : start + _PIECE])
             stored |= {(token, token_id): (owner, is_untrusted) for token, token_id, owner, is_untrusted in rows}
+        for (token, token_id), key in zip(nfts, keys, strict=True):
+            if key not in stored and (in_range := await self._ranges.owner(token, token_id)) is not None:
+                stored[key] = in_range.owner, in_range.is_untrusted
         owners = [stored.get(key, (None, False)) for key in keys]
         untrusted = [index for index, (_, is_untrusted) in enumerate(owners) if is_untrusted][:CALLS_MAX]
         found = [None if is_untrusted else owner for owner, is_untrusted in owners]
@@ -257,13 +265,17 @@ class BalanceReader:
         after: NftKey | None,
         limit: int,
         token: bytes | None,
+        others: Callable[[tuple[bytes, bytes], bytes, int], Any] | None = None,
     ) -> tuple[list[Any], NftKey | None]:
-        """A list by (token address, ID), of one token or of all; rows of several statements are merged."""
+        """A list by (token address, ID), of one token or of all; rows of several statements are merged, and those that
+        `others` reads behind a key, up to a last token."""
         start: tuple[bytes, bytes] = (token or b"", b"") if after is None else (after[0], pack_uint(after[1]))
 
         async def candidates(after: tuple[bytes, bytes], count: int) -> list[Any]:
             key = {"token": after[0], "token_id": after[1], "last_token": token or _LAST_TOKEN}
             found = [await self._reader.rows(statement, {**where, **key, "limit": count}) for statement in statements]
+            if others is not None:
+                found.append(await others(after, token or _LAST_TOKEN, count))
             return found[0] if not any(found[1:]) else sorted(set(chain(*found)))[:count]
 
         held, more = await _page(

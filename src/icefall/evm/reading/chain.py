@@ -137,9 +137,12 @@ def _first_block(rows: list[Row]) -> BlockRead | None:
 
 
 def _first_full(rows: list[Row]) -> FullTxRead | None:
-    if not rows:
-        return None
-    *row, packed, base_fee, sender, recipient, value = rows[0]
+    return full_tx_of(rows[0]) if rows else None
+
+
+def full_tx_of(found: Row) -> FullTxRead:
+    """Decode a row of full_tx_view."""
+    *row, packed, base_fee, sender, recipient, value = found
     tx = tx_of(tuple(row))
     if packed.startswith(REPEATS_TRANSFER):
         arguments = unpack_input(packed, sender, recipient, unpack_uint(value))

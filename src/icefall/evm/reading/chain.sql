@@ -44,14 +44,9 @@ select * from full_tx_view where tx_at = (
     join tx t on t.tx_at between h.block << 24 and h.block << 24 | 16777215 and t.hash = :hash
     where h.prefix = substr(:hash, 1, 4));
 
--- Otherwise the server may look for the hash in all transactions: it does not know how few rows a prefix and a block have.
 -- postgres: tx
 select * from full_tx_view where tx_at = (
-    select t.tx_at from tx_by_hash h
-    cross join lateral (
-        select tx_at from tx
-        where tx_at between h.block << 24 and h.block << 24 | 16777215 and hash = :hash order by tx_at limit 1) t
-    where h.prefix = substr(:hash, 1, 4) limit 1);
+    select tx_at from tx where substr(hash, 1, 4) = substr(:hash, 1, 4) and hash = :hash limit 1);
 
 -- name: tx_at
 select * from full_tx_view where tx_at = :tx_at;

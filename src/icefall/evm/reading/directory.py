@@ -2,9 +2,9 @@
 
 import ipaddress
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,6 +20,7 @@ from icefall.db.engine import (
     StoreOfOtherRelease,
 )
 from icefall.db.migrate import FIRST, development_text
+from icefall.db.replicas import Replicas
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
 from icefall.evm.reading.balances import BalanceReader, HistoryReader, StateReader
@@ -29,15 +30,13 @@ from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
 from icefall.evm.reading.lists.rows import AddressLists
-from icefall.evm.reading.one_history import CheckedReader
+from icefall.evm.reading.one_history import CheckedReader, Standbys
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import LargeAnswers, TransferReader
 
-if TYPE_CHECKING:  # it loads an HTTP client, which only the data listener needs
-    from icefall.evm.reading.state import RequestState
-
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
+_STORE_BITS = 64  # of the version of a store
 RELEASE_CHECK_S = 1.0  # an indexer of another release may migrate a store that is read
 
 
@@ -187,7 +186,7 @@ def lists_of(reader: Reader) -> AddressLists:
 
 
 class EvmChain:
-    """One chain and its readers. `state`, `raw` None: there is no upstream."""
+    """One chain and its readers. `state`, `raw` None: there is no upstream. `standbys` None: only `reader` is read."""
 
     def __init__(
         self,
@@ -196,9 +195,10 @@ class EvmChain:
         state: StateReader | None = None,
         method_names: Mapping[bytes, str] | None = None,
         raw: RawSource | None = None,
+        standbys: Standbys | None = None,
     ) -> None:
         self.info = info
-        self.reader = CheckedReader(reader)
+        self.reader = CheckedReader(reader, standbys)
         self._lists = StampedCache(partial(lists_of, self.reader))
         self.blocks = ChainReader(self.reader)
         self.transfers = TransferReader(self.reader)
@@ -247,14 +247,20 @@ class ChainDirectory:
     def __init__(
         self,
         chains: Iterable[EvmChain],
-        states: Sequence["RequestState"] = (),
-        close_stores: Callable[[], None] = lambda: None,
+        close: Callable[[], Awaitable[None]] | None = None,
+        replicas: Replicas | None = None,
     ) -> None:
-        """`states`: those to close in the end, and then the connections that the readers of stores share."""
-        self._chains = list(chains)
-        self._states = states
-        self._close_stores = close_stores
+        """`close`: closes in the end what the chains share. `replicas`: the standbys from which they are read."""
+        self._close = close
+        self.replicas = replicas
         self.large_answers = LargeAnswers()
+        self._changes = -1
+        self.replace(chains)
+
+    def replace(self, chains: Iterable[EvmChain]) -> None:
+        """Serve these chains from the next request on."""
+        self._changes += 1
+        self._chains = list(chains)
         self._by_name: dict[str, EvmChain] = {}
         self._by_alias: dict[str, EvmChain] = {}
         for chain in self._chains:
@@ -284,15 +290,15 @@ class ChainDirectory:
             store, is_of_server = await chain.reader.current_version(), True
         if store is None:
             return None
+        store += self._changes << _STORE_BITS  # answers also show settings
         return ChainVersion(store, is_of_server, chain.balances, chain.balances.state_reads)
 
     async def close(self) -> None:
-        """Close the readers of the stores, and the connections to upstreams."""
+        """Close the readers of the stores, and what the chains share."""
         for chain in self._chains:
             chain.reader.close()
-        for state in self._states:
-            await state.close()
-        self._close_stores()
+        if self._close is not None:
+            await self._close()
 
     def all(self) -> list[EvmChain]:
         """Return all chains in the order of the configuration."""

@@ -116,7 +116,7 @@ class TransferRead(msgspec.Struct, frozen=True, gc=False):
     sender: bytes
     to: bytes
     token_id: int  # 0 for ERC-20
-    value: int  # 0 for ERC-721
+    value: int  # for ERC-721 the last ID of a range; 0: one token
     token_ref: int
     sender_ref: int
     to_ref: int

@@ -7,6 +7,7 @@ from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ProbedStandard
 from icefall.evm.reading.model import AFTER_ALL
+from icefall.evm.reading.nft_ranges import NftRangeReader
 from icefall.evm.standards import STANDARDS, Holding
 
 SQL = load("icefall.evm.reading", "tokens.sql")
@@ -52,6 +53,7 @@ class DayPrice(msgspec.Struct, frozen=True, gc=False):
 class TokenReader:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
+        self._ranges = NftRangeReader(reader)
 
     async def tokens(
         self, before: tuple[int, ...] | None, limit: int, wanted: str | None = None
@@ -98,11 +100,20 @@ class TokenReader:
     async def nfts(self, contract: bytes, after: bytes, limit: int) -> list[NftRead]:
         """NFTs of a contract by ID, behind the packed ID `after`; burned ones too."""
         where = {"address": contract, "after": after, "limit": limit}
-        return [_nft(row) for row in await self._reader.rows(SQL.nfts_of_contract, where)]
+        found = {row[1]: _nft(row) for row in await self._reader.rows(SQL.nfts_of_contract, where)}
+        in_ranges = await self._ranges.of_contract(contract, after, limit)
+        if not in_ranges:
+            return list(found.values())
+        found |= {pack_uint(token_id): NftRead(ref, token_id, Holding.OWNER) for ref, token_id in in_ranges}
+        return [found[key] for key in sorted(found)[:limit]]
 
     async def nft(self, contract: bytes, token_id: int) -> NftRead | None:
         rows = await self._reader.rows(SQL.nft, {"address": contract, "token_id": pack_uint(token_id)})
-        return _nft(rows[0]) if rows else None
+        found = _nft(rows[0]) if rows else None
+        if found is None or found.holding is not Holding.OWNER:
+            in_range = await self._ranges.owner(contract, token_id)
+            found = found if in_range is None else NftRead(in_range.token_ref, token_id, Holding.OWNER)
+        return found
 
     async def prices(
         self, token_address: bytes, currency: str, first_day: int, last_day: int, limit: int

@@ -31,20 +31,12 @@ order by log_at desc, position desc limit :limit);
 ({{batched}_in_token}
 order by log_at desc, position desc limit :limit);
 
--- Each list is bounded by itself, and so are blocks and the logs of each: otherwise the server may read and sort all of
--- them. Of the first block, all may be listed already.
+-- Each list is bounded by itself: otherwise the server may read and sort all of them.
 -- postgres: in_token
 (select v.* from (
-    select e.log_at from (
-        select token, block, first_log, last_log from erc20_in
-        where token = (select id from address where address = :address) and block >= :low >> 24 and block <= :high >> 24
-        order by block desc limit :limit + 1) i
-    cross join lateral (
-        select log_at from erc20
-        where log_at between i.block << 24 | i.first_log and i.block << 24 | i.last_log and token = i.token
-            and log_at >= :low and log_at < :high
-        order by log_at desc limit :limit) e
-    order by e.log_at desc limit :limit) page
+    select +log_at as log_at from erc20
+    where +token = (select id from address where address = :address) and +log_at >= :low and +log_at < :high
+    order by +log_at desc limit :limit) page
 join erc20_view v on v.log_at = page.log_at)
 union all
 {union {single_nft}_page_in_token}

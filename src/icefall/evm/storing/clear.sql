@@ -1,6 +1,9 @@
 -- Starts a store anew: every row that comes from blocks is deleted. What is left is by name or by address, not by block:
 -- meta (but for the marks of how far blocks were processed), price and reputation.
 
+-- name: clear_webhook_outbox
+delete from webhook_outbox;
+
 -- name: clear_address
 delete from address;
 
@@ -14,13 +17,11 @@ delete from tx;
 delete from tx_by_hash_merged;
 
 -- postgres: clear_tx_by_hash
-delete from tx_by_hash;
 
 -- name: clear_native_of
 delete from native_of_merged;
 
 -- postgres: clear_native_of
-delete from native_of;
 
 -- name: clear_touch_of
 delete from touch_of_merged;
@@ -34,11 +35,12 @@ delete from {standard};
 -- name: clear_erc20_in
 delete from erc20_in;
 
+-- postgres: clear_erc20_in
+
 -- name: clear_erc20_of
 delete from erc20_of_merged;
 
 -- postgres: clear_erc20_of
-delete from erc20_of;
 
 -- name: clear_{with_ids}_of
 delete from {with_ids}_of;
@@ -68,7 +70,6 @@ delete from native_balance;
 delete from erc20_balance_merged;
 
 -- postgres: clear_erc20_balance
-delete from erc20_balance;
 
 -- name: clear_erc20_holding
 delete from erc20_holding_merged;
@@ -79,6 +80,8 @@ delete from erc20_holding;
 -- name: clear_erc20_holder
 delete from erc20_holder;
 
+-- postgres: clear_erc20_holder
+
 -- name: clear_{by_id}_balance
 delete from {by_id}_balance;
 
@@ -88,8 +91,20 @@ delete from {by_id}_holding;
 -- name: clear_nft_owner
 delete from nft_owner;
 
+-- name: clear_nft_range
+delete from nft_range;
+
 -- name: clear_nft_held
 delete from nft_held;
+
+-- name: clear_slot
+delete from slot;
+
+-- name: clear_unclaimed_slot
+delete from unclaimed_slot;
+
+-- name: clear_slot_change
+delete from slot_change;
 
 -- name: clear_code
 delete from code;
@@ -134,4 +149,5 @@ delete from log;
 delete from call_tree;
 
 -- name: clear_marks
-delete from meta where name in ('holders_to', 'logs_from', 'calls_from');
+delete from meta
+where name in ('holders_to', 'logs_from', 'calls_from', 'webhook_outbox', 'audits_dropped_from');

@@ -14,11 +14,14 @@ from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID, TokenStandard
+from icefall.evm.storing.nft_ranges import RangeFolding
+from icefall.evm.storing.slot_folding import Erc20Balances, Folded, SlotFolding, SlotKeys, Tokens
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
 Baselines = Mapping[HeldKey, int]  # balance before the index
 NO_ID = -1
+AMOUNT_END = 1 << 256  # no balance is so large, whatever logs say
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
 INSERTS = {
@@ -28,10 +31,11 @@ INSERTS = {
     **{f"{one.table}_{what}": SQL.named(f"put_{one.table}_{what}") for one in BY_ID for what in ("balance", "holding")},
     "nft_owner": SQL.put_nft_owner,
     "nft_held": SQL.put_held,
+    "nft_range": SQL.put_nft_range,
+    "slot": SQL.put_slot,
+    "unclaimed_slot": SQL.put_unclaimed_slot,
+    "slot_change": SQL.put_slot_change,
 }
-
-
-Erc20Balances = dict[tuple[int, int], int]  # newest ERC-20 balance by holder and token, as IDs
 
 
 class BalanceFolding:
@@ -40,29 +44,44 @@ class BalanceFolding:
     `known` are balances that earlier batches left: they need not be read. It is updated with those of this batch.
     """
 
-    def __init__(self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        ids: Ids,
+        baselines: Baselines,
+        known: Erc20Balances,
+        keys: SlotKeys,
+        *,
+        is_embedded: bool,
+    ) -> None:
         self._tx = tx
+        self._is_embedded = is_embedded
         self._ids = ids
         self._baselines = baselines
-        self._untrusted: dict[int, int] = {}
+        self._folded = Folded(INSERTS, known)
+        self._slots = SlotFolding(tx, ids, self._folded, keys)
+        self._untrusted = self._folded.untrusted
         self._erc20 = known
         self._of_ids: dict[str, dict[tuple[int, int, bytes], int]] = {one.table: {} for one in BY_ID}
+        self._ranges = RangeFolding(tx, ids)
         self._owners: dict[tuple[int, bytes], int | None] = {}
         self._owners_before: dict[
             tuple[int, bytes], tuple[int | None, bytes]
         ] = {}  # the owner, and the token's address
-        self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
+        self._rows = self._folded.rows
 
-    def load(self, batch: Sequence[BalanceChanges], first_new: int) -> None:
+    def load(self, batch: Sequence[BalanceChanges], first_new: int, storage: Sequence[Tokens]) -> None:
         """Read what is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is
-        stored."""
+        stored. `storage`: that of tokens whose layout is known, for each block."""
         ids, tx = self._ids, self._tx
         erc20 = {(ids(one.holder), ids(one.token)): one.token for rows in batch for one in rows.erc20_deltas}
+        erc20 |= self._slots.load(batch, storage, first_new)
         unread = erc20.keys() - self._erc20.keys()
         stored = [(*key, erc20[key]) for key in unread if key[0] < first_new and key[1] < first_new]
         for holder, token, known in tx.rows_of_each(SQL.known_erc20, sorted(stored, key=itemgetter(0))):
             if known is not None:
                 self._erc20[holder, token] = unpack_uint(known)
+        self._slots.load_unclaimed(first_new)
         for at, standard in enumerate(BY_ID):
             keys = {
                 (ids(one.holder), ids(one.token), one.token, pack_uint(one.token_id))
@@ -78,10 +97,13 @@ class BalanceFolding:
         stored_nfts = [key for key in nfts if key[0] < first_new]
         for token, token_id, owner in tx.rows_of_each(SQL.newest_owner, sorted(stored_nfts)):
             self._owners[token, token_id] = owner
+        self._ranges.load(batch, first_new)
 
-    def add(self, rows: BalanceChanges) -> None:
+    def add(self, rows: BalanceChanges, storage: Tokens) -> None:
         """Fold the next block; `load` must have been called."""
-        self._add_erc20(rows)
+        self._add_erc20(rows, storage)
+        if storage:
+            self._slots.add(rows.block.number, self._baselines)
         for standard, changes in zip(BY_ID, rows.id_deltas, strict=True):
             self._add_of_ids(standard, changes, rows.block.number)
         self._add_nfts(rows)
@@ -91,13 +113,24 @@ class BalanceFolding:
         """The number of rows that were written, by table."""
         return {table: len(rows) for table, rows in self._rows.items()}
 
+    @property
+    def erc20_balances(self) -> list[Row]:
+        """The rows of `erc20_balance`: holder, token, block and balance."""
+        return self._rows["erc20_balance"]
+
     def write(self) -> Steps:
+        if not self._is_embedded:
+            rows = zip(self._rows["erc20_holding"], self._rows["erc20_holder"], strict=True)
+            self._rows["erc20_holding"] = [(*holding, since) for holding, (_, since, _) in rows]
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)
-        for table, rows in self._rows.items():
-            rows.sort(key=itemgetter(0))
-            yield from put_rows(self._tx, INSERTS[table], rows)
+        self._ranges.write_moved()
+        self._rows["nft_range"] = self._ranges.rows()
+        for table, found in self._rows.items():
+            if self._is_embedded or INSERTS[table].postgres:
+                found.sort(key=itemgetter(0))
+                yield from put_rows(self._tx, INSERTS[table], found)
         self._mark_untrusted()
 
     def _fold_held(self) -> list[Row]:
@@ -121,9 +154,11 @@ class BalanceFolding:
 
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
-    def _add_erc20(self, rows: BalanceChanges) -> None:
+    def _add_erc20(self, rows: BalanceChanges, storage: Tokens) -> None:
         number, ids = rows.block.number, self._ids
         for change in rows.erc20_deltas:
+            if change.token in storage and change.holder != ZERO_ADDRESS:
+                continue  # by its slot
             holder, token = ids(change.holder), ids(change.token)
             balance = self._erc20.get((holder, token))
             if balance is None:
@@ -131,9 +166,9 @@ class BalanceFolding:
                 self._rows["erc20_holding"].append((holder, change.token, token, pack_uint(balance)))
                 self._rows["erc20_holder"].append((token, number, holder))
             after = balance + change.delta
-            if after < 0:
+            if not 0 <= after < AMOUNT_END:
                 self._untrusted.setdefault(token, number)
-                after = 0
+                after = max(0, min(after, AMOUNT_END - 1))
             self._erc20[holder, token] = after
             if change.delta:
                 self._rows["erc20_balance"].append((holder, token, number, pack_uint(after)))
@@ -151,9 +186,9 @@ class BalanceFolding:
                 balance = self._baselines.get((change.token, change.holder, change.token_id), 0)
                 holdings.append((holder, change.token, token_id, token, number, pack_uint(balance)))
             after = balance + change.delta
-            if after < 0:
+            if not 0 <= after < AMOUNT_END:
                 self._untrusted.setdefault(token, number)
-                after = 0
+                after = max(0, min(after, AMOUNT_END - 1))
             known[key] = after
             if change.delta:
                 balances.append((*key, number, pack_uint(after)))
@@ -162,16 +197,20 @@ class BalanceFolding:
 
     def _add_nfts(self, rows: BalanceChanges) -> None:
         number, ids = rows.block.number, self._ids
+        for token in self._ranges.add(rows):
+            self._untrusted.setdefault(token, number)
         for moved in rows.nft_owners:
             token, token_id, owner = ids(moved.token), pack_uint(moved.token_id), ids(moved.owner)
             sender = ids(moved.owner_before)
             key = token, token_id
             before = self._owners.get(key)
             self._owners_before.setdefault(key, (before, moved.token))
-            if before is not None and before != sender:
+            in_range = self._ranges.take(token, moved.token_id) if before is None else None
+            known = before if in_range is None else in_range
+            if known is not None and known != sender:
                 self._untrusted.setdefault(token, number)
             if before != owner:
-                first_owner = sender if before is None else None
+                first_owner = sender if known is None else in_range
                 self._rows["nft_owner"].append((token, token_id, number, owner, first_owner))
             self._owners[key] = owner
 

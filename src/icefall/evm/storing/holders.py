@@ -12,11 +12,13 @@ from typing import NamedTuple
 from icefall.db.engine import Store, Transaction
 from icefall.evm.encoding import block_of, pack_uint, position_of, unpack_uint
 from icefall.evm.standards import BY_ID, BY_NUMBER, STANDARDS, Holding, load_statements
+from icefall.evm.storing.nft_ranges import count_of
 
 SQL = load_statements("icefall.evm.storing", "holders.sql")
 COUNTED_TO = "holders_to"  # meta: the last block whose transfers are counted
 MOVES = 25_000  # counted in one transaction: a quarter of a second at most
 ALL_MOVES = 100_000  # where no block waits for it: a pair that many transfers name is counted once
+COUNTED_MAX = 1 << 40  # NFTs of one holder: a log may give away 2**255 of them (ERC-2309)
 _ZERO = pack_uint(0)
 
 
@@ -67,7 +69,7 @@ def pairs_between(tx: Transaction, first: int, end: int) -> list[Pair]:
     """The pairs whose balance transfers of these blocks may have changed."""
     no_holders = {None, *(row[0] for row in tx.rows(SQL.zero_address))}
     span = _positions(first, end)
-    statements = (*SQL.each("moved_{standard}"), SQL.owners_before)
+    statements = (*SQL.each("moved_{standard}"), SQL.changed_slots, SQL.owners_before)
     found = {row for statement in statements for row in tx.rows(statement, span) if row[2] not in no_holders}
     return [Pair(*row) for row in sorted(found)]
 
@@ -106,12 +108,17 @@ def recount(tx: Transaction, pairs: Sequence[Pair], new_ids: NewIds) -> None:
             changed.append((*pair, now))
         holders[pair.token, pair.standard] += ((now or _ZERO) != _ZERO) - (was != _ZERO)
         if BY_NUMBER[pair.standard].holding is Holding.OWNER:  # each is one token
-            tokens[pair.token, pair.standard] += unpack_uint(now or _ZERO) - unpack_uint(was)
+            tokens[pair.token, pair.standard] += _counted(now or _ZERO) - _counted(was)
     tx.run_many(SQL.drop_holder, [pair for pair in stored if pair not in held])
     tx.run_many(SQL.put_holder, changed)
     keys = {**holders, **tokens}
     tx.run_many(SQL.add_total, [(*key, holders[key], tokens[key]) for key in keys])
     tx.run_many(SQL.drop_empty_total, list(keys))
+
+
+def _counted(balance: bytes) -> int:
+    """The NFTs of a holder as they count in the total of a token, which is a number of the store."""
+    return min(unpack_uint(balance), COUNTED_MAX)
 
 
 def _held(tx: Transaction, pairs: Iterable[Pair]) -> dict[Pair, bytes]:
@@ -122,11 +129,21 @@ def _held(tx: Transaction, pairs: Iterable[Pair]) -> dict[Pair, bytes]:
         by_standard[pair.standard].append((pair.token, pair.holder))
     for standard in STANDARDS:
         held = tx.rows_of_each(SQL.named(f"{standard.table}_held"), by_standard[standard.number])
-        for token, holder, amount in held:  # a packed balance, or how many tokens
+        in_ranges = _held_in_ranges(tx, by_standard[standard.number]) if standard.holding is Holding.OWNER else {}
+        for token, holder, stored in held:  # a packed balance, or how many tokens
+            amount = stored + in_ranges.get((token, holder), 0) if in_ranges else stored
             if amount:
                 packed = amount if isinstance(amount, bytes) else pack_uint(amount)
                 found[Pair(standard.number, token, holder)] = packed
     return found
+
+
+def _held_in_ranges(tx: Transaction, pairs: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
+    """How many NFTs of ranges each (token, holder) has."""
+    ranges: dict[tuple[int, int], list[tuple[bytes, bytes, int]]] = {}
+    for token, holder, *one in tx.rows_of_each(SQL.ranges_held, pairs):
+        ranges.setdefault((token, holder), []).append((one[0], one[1], one[2]))
+    return {pair: max(0, count_of(found)) for pair, found in ranges.items()}
 
 
 def _positions(first: int, end: int) -> dict[str, int]:

@@ -21,6 +21,10 @@ select log_at from {standard} where log_at >= :low order by log_at limit 1 offse
 select {number}, token, sender from {standard} where log_at >= :low and log_at < :high
 union select {number}, token, recipient from {standard} where log_at >= :low and log_at < :high;
 
+-- The pairs whose balance storage changed without a log.
+-- name: changed_slots
+select 1, token, holder from slot_change where block >= :low >> 24 and block < :high >> 24;
+
 -- The owners that the NFTs of such transfers had before the range, or null: a transfer may name another sender.
 -- name: owners_before
 select 2, e.token, (
@@ -63,6 +67,17 @@ select k.token, k.holder, (
     select count(*) from nft_held
     where owner = k.holder and token_address = (select address from address where id = k.token))
 from unnest(?, ?) as k(token, holder);
+
+-- The ranges of NFTs that each (token, holder) was given, and how many IDs of each have an owner of their own since.
+-- name: ranges_held
+select token, owner, first_id, last_id, moved from nft_range
+where token_address = (select address from address where id = ?) and owner = ?;
+
+-- postgres: ranges_held
+select r.token, r.owner, r.first_id, r.last_id, r.moved
+from unnest(?, ?) as k(token, holder)
+join address a on a.id = k.token
+join nft_range r on r.owner = k.holder and r.token_address = a.address;
 
 -- How many IDs each (token, holder) has some of.
 -- name: {by_id}_held

@@ -4,12 +4,13 @@ the length of the chain.
 The journal of a block, stored with it, is what its own rows do not show. Audits read it too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.evm.encoding import above
+from icefall.evm.layouts.formulas import stored_key, unpack_layout
 from icefall.evm.standards import BY_ID, STANDARDS, load_statements
 from icefall.evm.storing import holders
 from icefall.evm.storing.raw import roll_back_raw
@@ -27,6 +28,9 @@ _LISTS = (
     *SQL.each("drop_touches_of_{standard}"),
     SQL.drop_touches_of_internal,
     SQL.drop_erc20_balance,
+    SQL.drop_erc20_slot_balance,
+    SQL.drop_slot_change,
+    SQL.drop_unclaimed_slot,
     *SQL.each("drop_{by_id}_balance"),
     *SQL.each("drop_nfts_of_{with_ids}"),
     SQL.drop_deployed_by,
@@ -39,6 +43,7 @@ _ROWS = (
     SQL.drop_tx,
     SQL.drop_block,
     SQL.drop_token,
+    SQL.drop_layout,
     SQL.drop_audit,
     SQL.drop_state_owner,
 )
@@ -121,11 +126,13 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
         touched = unpack_touched(raw)
         _roll_back_touched(tx, touched, ancestor)
         held.update(token for _, token in touched.holders_named)
+    _roll_back_slots(tx, held, ancestor)
     for statement in (SQL.drop_erc20_holding, SQL.drop_erc20_holder):
         tx.run_many(statement, [(token, ancestor) for token in sorted(held)])
     for standard in BY_ID:
         holdings = tx.rows(SQL.named(f"moved_holdings_of_{standard.table}"), where)
         tx.run_many(SQL.named(f"drop_{standard.table}_holding"), [(*row, ancestor) for row in holdings])
+    _roll_back_ranges(tx, where, ancestor)
     _roll_back_owners(tx, where, ancestor)
     tokens = {token for (token,) in tx.rows(SQL.redeployed_tokens, where)}.union(*moved.values())
     for statement in (*_LISTS, *_ROWS):
@@ -154,6 +161,14 @@ def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int
     tx.run_many(SQL.lower_unlogged_changes, [(token,) for token in (*changed, *again)])
 
 
+def _roll_back_slots(tx: Transaction, tokens: Iterable[int], ancestor: int) -> None:
+    """Forget the slots of holders that are named no more, and the history that they were given."""
+    for each in sorted(tokens):
+        for token, holder, address, packed in tx.rows(SQL.new_slot_holders, {"token": each, "ancestor": ancestor}):
+            tx.run(SQL.drop_slot, (token, stored_key(unpack_layout(packed), address)))
+            tx.run(SQL.drop_erc20_history, (holder, token))
+
+
 def _drop_code_read_for(tx: Transaction, ancestor: int) -> None:
     """Drop the code that was read as of the ancestor for the block after it: no journal that is left would drop it
     together with the ancestor."""
@@ -164,11 +179,20 @@ def _drop_code_read_for(tx: Transaction, ancestor: int) -> None:
     tx.run_many(SQL.drop_code, [(address, ancestor - 1) for address in sorted(read - own)])
 
 
+def _roll_back_ranges(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
+    ranges = tx.rows(SQL.moved_ranges, {"from_log": where["from_log"]})
+    tx.run_many(SQL.drop_nfts_of_range, [(*row, ancestor) for row in ranges])
+    tx.run(SQL.drop_nft_range, {"from_log": where["from_log"]})
+
+
 def _roll_back_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
     for token, token_id, address in tx.rows(SQL.moved_nfts, where):
         for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
             tx.run(SQL.drop_held, (owner, address, token_id))
         tx.run(SQL.drop_nft_owner, (token, token_id, ancestor))
-        for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
+        left = tx.rows(SQL.owner_now, (token, token_id))
+        if not left:
+            tx.run(SQL.lower_moved, {"token": token, "token_id": token_id})
+        for (owner,) in left:
             if any(tx.rows(SQL.address_of, (owner,))[0][0]):
                 tx.run(SQL.put_held, (owner, address, token_id, token))

@@ -1,5 +1,5 @@
 -- A rollback deletes rows above an ancestor. Lists by address are found through the rows they list; changes that no row
--- shows are in the journal of the blocks.
+-- shows are in the journal of the blocks. A variant without a text is of a table that is a view in PostgreSQL.
 -- Its cost must not depend on the length of the chain. SQLite seeks each row of `in (select ...)`, but not those of a
 -- union in the same place; and it takes an index for `distinct`, and reads all of it, unless the column has a plus.
 
@@ -15,6 +15,22 @@ update block set touched = :touched where number = :number;
 -- name: moved_nfts
 select distinct +e.token, e.token_id, a.address from erc721 e join address a on a.id = e.token where e.log_at >= :from_log;
 
+-- The ranges of NFTs that blocks above the ancestor moved, and the metadata that was asked for of single IDs in them.
+-- name: moved_ranges
+select token, first_id, last_id from nft_range where log_at >= :from_log;
+
+-- name: drop_nfts_of_range
+delete from nft where token = ? and token_id >= ? and token_id <= ? and first_block > ?;
+
+-- name: drop_nft_range
+delete from nft_range where log_at >= :from_log;
+
+-- The ID has no owner of its own any more.
+-- name: lower_moved
+update nft_range set moved = moved - 1 where token = :token and last_id >= :token_id and first_id = (
+    select r.first_id from nft_range r where r.token = :token and r.first_id <= :token_id
+    order by r.first_id desc limit 1);
+
 -- name: owner_now
 select owner from nft_owner where token = ? and token_id = ? order by block desc limit 1;
 
@@ -27,8 +43,12 @@ delete from {standard}_of where (address, log_at) in (
         select sender as address, log_at from {standard} where log_at >= :from_log
         union all select recipient, log_at from {standard} where log_at >= :from_log) as rolled_back);
 
+-- postgres: drop_erc20_of
+
 -- name: drop_erc20_in
 delete from erc20_in where (token, block) in (select token, log_at >> 24 from erc20 where log_at >= :from_log);
+
+-- postgres: drop_erc20_in
 
 -- name: drop_internal_of
 delete from internal_of where (address, tx_at, frame) in (
@@ -40,11 +60,15 @@ delete from internal_of where (address, tx_at, frame) in (
 -- name: drop_tx_by_hash
 delete from tx_by_hash where (prefix, block) in (select substr(hash, 1, 4), tx_at >> 24 from tx where tx_at >= :from_tx);
 
+-- postgres: drop_tx_by_hash
+
 -- name: drop_native_of
 delete from native_of where (address, tx_at) in (
     select address, tx_at from (
         select sender as address, tx_at from tx where tx_at >= :from_tx
         union all select recipient, tx_at from tx where tx_at >= :from_tx) as rolled_back);
+
+-- postgres: drop_native_of
 
 -- name: drop_touches_of_{standard}
 delete from touch_of where (address, tx_at) in (
@@ -66,6 +90,39 @@ delete from erc20_balance where (holder, token, block) in (
         select sender as holder, token, log_at >> 24 as block from erc20 where log_at >= :from_log
         union all select recipient, token, log_at >> 24 from erc20 where log_at >= :from_log) as rolled_back);
 
+-- postgres: drop_erc20_balance
+
+-- Balances that storage changed without a log.
+-- name: drop_erc20_slot_balance
+delete from erc20_balance where (holder, token, block) in (
+    select holder, token, block from slot_change where block > :ancestor);
+
+-- postgres: drop_erc20_slot_balance
+
+-- name: drop_slot_change
+delete from slot_change where block > :ancestor;
+
+-- name: drop_unclaimed_slot
+delete from unclaimed_slot where block > :ancestor;
+
+-- The holders of a token that blocks above the ancestor named first, where its layout is known: they may have got a
+-- history from words whose holder was not known, and is not known again.
+-- name: new_slot_holders
+select o.token, o.holder, a.address, t.layout from erc20_holder o
+join token t on t.token = o.token join address a on a.id = o.holder
+where o.token = :token and o.since > :ancestor and t.layout_since is not null;
+
+-- name: drop_slot
+delete from slot where token = ? and key = ?;
+
+-- name: drop_erc20_history
+delete from erc20_balance where holder = ? and token = ?;
+
+-- postgres: drop_erc20_history
+
+-- name: drop_layout
+update token set layout = null, layout_since = null where layout_since > :ancestor;
+
 -- The tokens that a standard's transfers above the ancestor moved.
 -- name: moved_{standard}
 select distinct +token from {standard} where log_at >= :from_log;
@@ -75,8 +132,13 @@ select distinct +token from {standard} where log_at >= :from_log;
 delete from erc20_holding where (holder, token_address) in (
     select o.holder, a.address from erc20_holder o join address a on a.id = o.token where o.token = ? and o.since > ?);
 
+-- postgres: drop_erc20_holding
+delete from erc20_holding where token = ? and since > ?;
+
 -- name: drop_erc20_holder
 delete from erc20_holder where token = ? and since > ?;
+
+-- postgres: drop_erc20_holder
 
 -- name: drop_{by_id}_balance
 delete from {by_id}_balance where (holder, token, token_id, block) in (
@@ -157,6 +219,12 @@ update token set standards = 0 where token = ?;
 update token set standards = standards | 1 where token = ? and (
     exists (select 1 from erc20_holder h where h.token = token.token and h.since >= token.standards_since)
     or exists (select 1 from erc20_in i where i.token = token.token and i.block >= token.standards_since));
+
+-- The view of blocks would read all transfers of the token.
+-- postgres: restate_erc20
+update token set standards = standards | 1 where token = ? and (
+    exists (select 1 from erc20_holding h where h.token = token.token and h.since >= token.standards_since)
+    or exists (select 1 from erc20 e where +e.token = token.token and +e.log_at >= token.standards_since << 24));
 
 -- name: restate_{with_ids}
 update token set standards = standards | {number} where token = ? and exists (

@@ -1,5 +1,5 @@
 -- What a batch of blocks writes. Rows are made in deriving/packing.py and folding.py, by the column lists here and, of
--- transfers, in standards.py.
+-- transfers, in standards.py. A variant without a text is of a table that is a view in PostgreSQL.
 
 -- name: meta
 select value from meta where name = :name;
@@ -49,13 +49,11 @@ insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input) 
 insert into tx_by_hash_recent (prefix, block) values (?, ?);
 
 -- postgres: put_tx_by_hash
-insert into tx_by_hash (prefix, block) values (?, ?);
 
 -- name: put_native_of
 insert into native_of_recent (address, tx_at) values (?, ?);
 
 -- postgres: put_native_of
-insert into native_of (address, tx_at) values (?, ?);
 
 -- name: put_touch_of
 insert into touch_of_recent (address, tx_at) values (?, ?);
@@ -66,14 +64,19 @@ insert into touch_of (address, tx_at) values (?, ?);
 -- name: put_{standard}
 insert into {standard} ({columns}) values ({marks});
 
+-- postgres: put_erc20
+insert into erc20 (log_at, tx_index, token, sender, recipient, value, sender_balance, recipient_balance)
+values (?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: put_erc20_in
 insert into erc20_in (token, block, first_log, last_log) values (?, ?, ?, ?);
+
+-- postgres: put_erc20_in
 
 -- name: put_erc20_of
 insert into erc20_of_recent (address, log_at) values (?, ?);
 
 -- postgres: put_erc20_of
-insert into erc20_of (address, log_at) values (?, ?);
 
 -- name: put_{with_ids}_of
 insert into {with_ids}_of (address, log_at) values (?, ?);
@@ -110,8 +113,7 @@ insert into native_balance_recent (address, block, balance, before) values (?, ?
 on conflict (address, block) do update set balance = excluded.balance;
 
 -- postgres: put_native_balance
-insert into native_balance (address, block, balance, before) values (?, ?, ?, ?)
-on conflict (address, block) do update set balance = excluded.balance;
+insert into native_balance (address, block, balance, before) values (?, ?, ?, ?);
 
 -- The pairs of address and block that have a row.
 -- name: stored_native
@@ -151,16 +153,17 @@ where holder = (select id from address where address = :holder) and token_addres
 insert into erc20_balance_recent (holder, token, block, balance) values (?, ?, ?, ?);
 
 -- postgres: put_erc20_balance
-insert into erc20_balance (holder, token, block, balance) values (?, ?, ?, ?);
 
 -- name: put_erc20_holding
 insert into erc20_holding_recent (holder, token_address, token, baseline) values (?, ?, ?, ?);
 
 -- postgres: put_erc20_holding
-insert into erc20_holding (holder, token_address, token, baseline) values (?, ?, ?, ?);
+insert into erc20_holding (holder, token_address, token, baseline, since) values (?, ?, ?, ?, ?);
 
 -- name: put_erc20_holder
 insert into erc20_holder (token, since, holder) values (?, ?, ?);
+
+-- postgres: put_erc20_holder
 
 -- The same for each (holder, token, token address, token ID).
 -- name: known_{by_id}
@@ -195,6 +198,26 @@ order by o.token, o.token_id, o.block desc;
 
 -- name: put_nft_owner
 insert into nft_owner (token, token_id, block, owner, before) values (?, ?, ?, ?, ?);
+
+-- The tokens that have ranges of NFTs.
+-- name: ranged_tokens
+select token from nft_range where token = ? limit 1;
+
+-- postgres: ranged_tokens
+select distinct token from nft_range where token = any(?);
+
+-- The range of a token that begins last at or before an ID. Ranges of a trusted token do not overlap: no other can have it.
+-- name: range_before
+select first_id, log_at, last_id, owner from nft_range where token = ? and first_id <= ? order by first_id desc limit 1;
+
+-- name: owner_between
+select 1 from nft_owner where token = ? and token_id >= ? and token_id <= ? limit 1;
+
+-- name: put_nft_range
+insert into nft_range (token, first_id, log_at, last_id, owner, token_address, moved) values (?, ?, ?, ?, ?, ?, ?);
+
+-- name: add_moved
+update nft_range set moved = moved + ? where token = ? and first_id = ? and log_at = ?;
 
 -- name: drop_held
 delete from nft_held where owner = ? and token_address = ? and token_id = ?;
@@ -231,6 +254,48 @@ update token set read_at = null, retry_at = 0, failures = 0, metadata_version = 
 -- name: put_probed_standard
 insert into token (token, first_block, kind) values (?, ?, ?)
 on conflict (token) do update set kind = excluded.kind;
+
+-- Where tokens store their balances.
+
+-- name: layout
+select layout from token where token = (select id from address where address = :address) and layout is not null;
+
+-- name: put_layout
+update token set layout = :layout, layout_since = case when :since = -1 then layout_since else :since end
+where token = :token;
+
+-- name: put_slot
+insert into slot (token, key, holder, token_id) values (?, ?, ?, ?) on conflict (token, key) do nothing;
+
+-- The holder of each (token, beginning of a slot's key), and its address.
+-- name: slot_holders
+select s.token, s.key, s.holder, a.address from slot s join address a on a.id = s.holder where s.token = ? and s.key = ?;
+
+-- postgres: slot_holders
+select s.token, s.key, s.holder, a.address from unnest(?, ?) as k(token, key)
+join slot s on s.token = k.token and s.key = k.key join address a on a.id = s.holder;
+
+-- name: put_unclaimed_slot
+insert into unclaimed_slot (token, key, block, word) values (?, ?, ?, ?);
+
+-- name: tokens_with_unclaimed
+select u.token from unclaimed_slot u where u.token = ? limit 1;
+
+-- postgres: tokens_with_unclaimed
+select k.token from unnest(?) as k(token) where exists (select 1 from unclaimed_slot u where u.token = k.token);
+
+-- name: unclaimed_words
+select token, key, block, word from unclaimed_slot where token = ? and key = ? order by block;
+
+-- postgres: unclaimed_words
+select u.token, u.key, u.block, u.word from unnest(?, ?) as k(token, key)
+join unclaimed_slot u on u.token = k.token and u.key = k.key order by u.token, u.key, u.block;
+
+-- name: unclaimed_count
+select count(*) from (select 1 from unclaimed_slot where token = :token limit :most) as counted;
+
+-- name: put_slot_change
+insert into slot_change (block, token, holder, token_id) values (?, ?, ?, ?);
 
 -- name: probed_standard
 select kind from token where token = ?;

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from icefall.db.engine import Transaction
+from icefall.db.engine import StoreError, Transaction
 from icefall.evm.deriving.packing import ADDRESSES, Row
-from icefall.evm.encoding import pack_uint
+from icefall.evm.encoding import BITS, pack_uint
 from icefall.evm.packed import PackedBlock, columns_of
 from icefall.evm.standards import load_statements
 
@@ -136,11 +136,17 @@ class BatchRows:
                 rows.extend(zip(*values, strict=True))
         return rows
 
-    def write(self, tx: Transaction) -> Steps:
+    def write(self, tx: Transaction, balances: Sequence[Row] | None = None) -> Steps:
+        """Write the rows. `balances`: those of ERC-20 tokens after the blocks, where a server stores them with the
+        transfers; None for an embedded store."""
         for table, insert in INSERTS.items():
+            if balances is not None and not insert.postgres:
+                continue
             rows = self._rows_of(table)
             self.written[table] = len(rows)
             rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
+            if balances is not None and table == "erc20":
+                rows = transfers_with_balances(rows, balances)
             yield from put_rows(tx, insert, rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
@@ -148,6 +154,23 @@ class BatchRows:
         tx.run_many(SQL.put_standards_since, [(block, token) for token, block in self._restarted.items()])
         ranges = [(token, pack_uint(first), pack_uint(last)) for token, first, last in _merged(self._reread)]
         tx.run_many(SQL.reread_nfts, ranges)
+
+
+def transfers_with_balances(transfers: Sequence[Row], balances: Iterable[Row]) -> list[Row]:
+    """Add the balances of sender and recipient to ERC-20 transfers in the order of the chain, as a server stores them:
+    a row more would cost it 28 bytes besides the values, and the key once more in an index. The balance after a block
+    is in the last transfer of the block that names the holder, and None in the others."""
+    left = {(holder, token, block): balance for holder, token, block, balance in balances}
+    take = left.pop
+    rows = []
+    for row in reversed(transfers):
+        block, token, sender, recipient = row[0] >> BITS, row[2], row[3], row[4]
+        rows.append((*row, take((sender, token, block), None), take((recipient, token, block), None)))
+    if left:
+        holder, token, block = next(iter(left))
+        raise StoreError(f"block {block}: holder {holder} has another balance of token {token}, but no transfer")
+    rows.reverse()
+    return rows
 
 
 def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

@@ -138,11 +138,18 @@ function transferred(row, chain, full) {
     { href: to.nft(chain, token.address, token.tokenId), title: token.tokenId },
     `#${clip(token.tokenId, 14)}`,
   );
+  if (row.lastTokenId) return rangeOf(number, token, row.lastTokenId, chain);
   return row.value === undefined ? number : h("span.number", {}, whole(row.value), " × ", number);
 }
 
 function movedToken(row) {
   return row[`${STANDARDS.find(({ key }) => row[`${key}Token`]).key}Token`];
+}
+
+// All NFTs from a first to a last ID, moved by one log.
+function rangeOf(first, token, lastId, chain) {
+  const last = h("a", { href: to.nft(chain, token.address, lastId), title: lastId }, `#${clip(lastId, 14)}`);
+  return h("span", {}, first, " to ", last);
 }
 
 function tokenOfTransfer(row, chain) {

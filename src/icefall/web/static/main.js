@@ -80,7 +80,9 @@ async function show() {
   markNavigation();
   revealPage();
   const { page, params, query } = parse();
-  if (page !== "search" && pageBefore !== "search") document.getElementById("search").value = ""; // of an earlier page
+  if (page !== "search" && pageBefore !== "search" && !isTyping()) {
+    document.getElementById("search").value = ""; // of an earlier page
+  }
   pageBefore = page;
   main.setAttribute("aria-busy", "true");
   const waiting = setTimeout(() => main.replaceChildren(loading(8)), shownBefore ? 150 : 0);
@@ -102,10 +104,15 @@ async function show() {
   document.title = title === "Icefall" ? title : `${title} · Icefall`;
   if (shownBefore) {
     scrollTo(0, 0);
-    main.querySelector("h1")?.focus({ preventScroll: true });
+    if (!isTyping()) main.querySelector("h1")?.focus({ preventScroll: true });
     announce(document.title);
   }
   shownBefore = true;
+}
+
+// Whether the reader is at the search box: a page that arrives late neither clears it nor takes the focus away.
+function isTyping() {
+  return document.activeElement?.id === "search";
 }
 
 function notShown(error, again) {
@@ -144,7 +151,9 @@ function installFrame() {
   document.getElementById("search-form").addEventListener("submit", (event) => {
     event.preventDefault();
     const text = input.value.trim();
-    if (text) location.hash = `#/search/${encodeURIComponent(text)}`;
+    if (!text) return;
+    input.blur();
+    location.hash = `#/search/${encodeURIComponent(text)}`;
   });
   document.addEventListener("keydown", (event) => {
     if (

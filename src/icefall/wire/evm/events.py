@@ -15,6 +15,7 @@ from icefall.wire.evm.types import EventLog
 TRANSFER = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
 TRANSFER_SINGLE = bytes.fromhex("c3d58168c5ae7397731d063d5bbf3d657854427343f4c083240f7aacaa2d0f62")
 TRANSFER_BATCH = bytes.fromhex("4a39dc06d4c0dbc64b70af90fd698a233a518aa5d07e595d983b8c0526c8f7fb")
+CONSECUTIVE_TRANSFER = bytes.fromhex("deaa91b6123d068f5821d0fb0678463d1a8a6079fe8af5de3ce5e896dcf9133d")
 APPROVAL = bytes.fromhex("8c5be1e5ebec7d5bd14f71427d1e84f3dd0314c0f7b2291e5b200ac8c7c3b925")
 APPROVAL_FOR_ALL = bytes.fromhex("17307eab39ab6107e8899845ad3d59bd9653f200f220920489ca2b5937696c31")
 DEPOSIT = bytes.fromhex("e1fffcc4923d04b559f4d29a8bfc6cda04eb5b0d3c460751c2402c5c5cc9109c")
@@ -32,6 +33,7 @@ SIGNATURES = {
     TRANSFER: "Transfer(address,address,uint256)",
     TRANSFER_SINGLE: "TransferSingle(address,address,address,uint256,uint256)",
     TRANSFER_BATCH: "TransferBatch(address,address,address,uint256[],uint256[])",
+    CONSECUTIVE_TRANSFER: "ConsecutiveTransfer(uint256,uint256,address,address)",
     APPROVAL: "Approval(address,address,uint256)",
     APPROVAL_FOR_ALL: "ApprovalForAll(address,address,bool)",
     DEPOSIT: "Deposit(address,uint256)",
@@ -66,6 +68,15 @@ class Erc721Moved(msgspec.Struct, frozen=True, gc=False):
     sender: bytes
     to: bytes
     token_id: int
+
+
+class Erc721RangeMoved(msgspec.Struct, frozen=True, gc=False):
+    """ERC-2309: all tokens from a first to a last ID moved, which are at least two."""
+
+    sender: bytes
+    to: bytes
+    first_id: int
+    last_id: int
 
 
 class Erc1155Moved(msgspec.Struct, frozen=True, gc=False):
@@ -117,12 +128,13 @@ class CrossChainMessage(msgspec.Struct, frozen=True, gc=False):
 class MalformedEvent(msgspec.Struct, frozen=True, gc=False):
     """A token event whose shape is wrong."""
 
-    event: str  # Transfer, TransferSingle, TransferBatch
+    event: str  # Transfer, TransferSingle, TransferBatch, ConsecutiveTransfer
 
 
 Event: TypeAlias = (
     Erc20Moved
     | Erc721Moved
+    | Erc721RangeMoved
     | Erc1155Moved
     | AmbiguousTransfer
     | NativeWrapped
@@ -152,6 +164,15 @@ def _transfer(topics: tuple[bytes, ...], data: bytes) -> Event:
     if shape == (2, 64):
         return AmbiguousTransfer(topics[1][12:], data[12:32], _int(data[32:]), False)
     return MalformedEvent("Transfer")
+
+
+def _consecutive_transfer(topics: tuple[bytes, ...], data: bytes) -> Event:
+    if len(topics) != 4 or len(data) != 32:
+        return MalformedEvent("ConsecutiveTransfer")
+    sender, to, first, last = topics[2][12:], topics[3][12:], _int(topics[1]), _int(data)
+    if first == last:
+        return Erc721Moved(sender, to, first)
+    return Erc721RangeMoved(sender, to, first, last) if first < last else MalformedEvent("ConsecutiveTransfer")
 
 
 def _transfer_single(topics: tuple[bytes, ...], data: bytes) -> Event:
@@ -222,6 +243,7 @@ _DECODERS: dict[bytes, Callable[[tuple[bytes, ...], bytes], Event | None]] = {
     TRANSFER: _transfer,
     TRANSFER_SINGLE: _transfer_single,
     TRANSFER_BATCH: _transfer_batch,
+    CONSECUTIVE_TRANSFER: _consecutive_transfer,
     APPROVAL: _approved,
     APPROVAL_FOR_ALL: _approved,
     DEPOSIT: _wrapped,
@@ -243,6 +265,7 @@ _KNOWN_SIGNATURES = (
     "ApprovalForAll(address,address,bool)",
     "TransferSingle(address,address,address,uint256,uint256)",
     "TransferBatch(address,address,address,uint256[],uint256[])",
+    "ConsecutiveTransfer(uint256,uint256,address,address)",
     "URI(string,uint256)",
     "Deposit(address,uint256)",
     "Withdrawal(address,uint256)",

@@ -57,7 +57,8 @@ def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
     standard = BY_NUMBER[row.standard]
     value = f',"value":"{row.value}"' if standard.has_amounts else ""
     nft = json_text(NFT_TOKENS[row.standard](context, row.token, row.token_ref, row.token_id))
-    return f'{parties}{value},"{standard.table}Token":{nft}'
+    last = f',"lastTokenId":"{row.value}"' if row.value and not standard.has_amounts else ""
+    return f'{parties}{value},"{standard.table}Token":{nft}{last}'
 
 
 def _internal_fields(context: AnswerContext, row: InternalRead) -> str:

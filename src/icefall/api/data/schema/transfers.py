@@ -42,6 +42,7 @@ class Erc20TransferDetails(TransferDetails, frozen=True, gc=False):
 
 class Erc721TransferDetails(TransferDetails, frozen=True, gc=False):
     erc721_token: Erc721Token
+    last_token_id: str | UnsetType = UNSET
 
 
 class Erc1155TransferDetails(TransferDetails, frozen=True, gc=False):
@@ -127,6 +128,7 @@ class Erc20Transfer(InTransaction, frozen=True, gc=False):
 class Erc721Transfer(InTransaction, frozen=True, gc=False):
     log_index: int
     erc721_token: Erc721Token
+    last_token_id: str | UnsetType = UNSET
 
 
 class Erc1155Transfer(InTransaction, frozen=True, gc=False):

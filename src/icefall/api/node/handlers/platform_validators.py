@@ -60,7 +60,7 @@ async def get_current_validators(
     nodes = set(params.node_ids)
     rows: list[Any]  # of three kinds, which `AnyValidator` describes together
     if nodes:
-        rows = await _of_nodes(chain, params.subnet_id, nodes, observed, addresses)
+        rows = [*await _of_nodes(chain, params.subnet_id, nodes, observed, addresses)]
     else:
         delegations = await chain.delegations(params.subnet_id)
         rows = [
@@ -68,13 +68,17 @@ async def get_current_validators(
             for row in await chain.validators(params.subnet_id)
         ]
     if is_primary:
-        return CurrentValidators(rows)
+        return _listed(rows)
     accrued = (await chain.ledger()).accrued_fees
     rows += [
         _l1_entry(row, accrued, addresses)
         for row in await chain.l1_validators(params.subnet_id)
         if not nodes or row.node_id in nodes
     ]
+    return _listed(rows)
+
+
+def _listed(rows: Any) -> CurrentValidators:
     return CurrentValidators(rows)
 
 

@@ -1,0 +1,320 @@
+"""Webhooks of the caller: of an API key, or of callers on this machine that send none."""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+from uuid import uuid4
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from icefall.access.client_address import CurrentCaller
+from icefall.api.data.render.webhook_body import sample_body
+from icefall.api.data.schema.webhooks import (
+    AddressActivityMetadata,
+    AddressesChange,
+    CreateWebhook,
+    ReplayRequest,
+    ReplayResult,
+    SentTest,
+    SharedSecret,
+    UpdateWebhook,
+    WebhookAddressesParams,
+    WebhookAddressPage,
+    WebhookAttempt,
+    WebhookMessage,
+    WebhookMessagePage,
+    WebhookMessagesParams,
+    WebhookPage,
+    WebhookParams,
+    WebhookResult,
+    WebhooksParams,
+)
+from icefall.api.http.paging import Paging
+from icefall.api.http.structs import NoParams, address_text, hash_text
+from icefall.errors import BadRequest, NotFound
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.webhooks.messages import NUMBER_MAX, MessageFilter, WebhookMessages
+from icefall.webhooks.model import ACTIVE, EVM_ACTIVITY, INACTIVE, PENDING, Message, Webhook
+from icefall.webhooks.registry import ADDRESSES_MAX, WebhookRegistry
+from icefall.webhooks.secrets import WebhookSecrets
+from icefall.webhooks.signing import standard_secret
+
+SHOWN_ADDRESSES_MAX = 1_000  # in a webhook; its own list has all
+RESUMED_S = 48 * 3600.0  # messages that failed since then are tried again when a webhook is active again
+REPLAYED_MAX = 10_000  # messages of one call
+_WEBHOOKS, _ADDRESSES, _MESSAGES = "webhooks", "webhookAddresses", "webhookMessages"
+
+
+class UrlRules(Protocol):
+    """The rules for URLs that messages are sent to."""
+
+    async def check(self, url: str) -> None:
+        """Raise BadRequest for a URL that messages would not be sent to."""
+        ...
+
+
+class WebhookUrls:
+    """The rules as a service of handlers."""
+
+    def __init__(self, rules: UrlRules) -> None:
+        self.check = rules.check
+
+
+async def create_webhook(
+    _: NoParams,
+    body: CreateWebhook,
+    registry: WebhookRegistry,
+    secrets: WebhookSecrets,
+    urls: WebhookUrls,
+    chains: ChainDirectory,
+    caller: CurrentCaller,
+) -> WebhookResult:
+    if body.event_type != EVM_ACTIVITY:
+        raise BadRequest(f"eventType {body.event_type} is not offered here yet: use {EVM_ACTIVITY}")
+    if body.chain_id is UNSET or body.metadata.addresses is UNSET:
+        raise BadRequest("chainId is missing" if body.chain_id is UNSET else "metadata.addresses is missing")
+    chain = await _chain(chains, body.chain_id)
+    owner, addresses = caller.get().key, _read(body.metadata.addresses)
+    start = None if body.start_block is UNSET else body.start_block
+    tip = await chain.blocks.tip() if start is not None else None
+    if start is not None and tip is not None and start <= tip.number:
+        raise BadRequest(f"startBlock must be above the newest indexed block, which is {tip.number}")
+    await urls.check(body.url)
+    if not await secrets.valid(owner):
+        await secrets.rotate(owner)
+    webhook = Webhook(
+        id=str(uuid4()),
+        owner=owner,
+        event_type=body.event_type,
+        chain_id=chain.info.id,
+        url=body.url,
+        name=body.name,
+        description=body.description,
+        status=ACTIVE,
+        reason="",
+        include_internal_txs=int(body.include_internal_txs),
+        include_logs=int(body.include_logs),
+        signatures=msgspec.json.encode([one.lower() for one in body.metadata.event_signatures or ()]).decode(),
+        confirmations=body.confirmations,
+        ordered=int(body.ordered),
+        start_block=start,
+        created=time.time_ns() // 1_000_000,
+    )
+    await registry.add(webhook, addresses)
+    return _result(webhook, addresses)
+
+
+async def list_webhooks(
+    params: WebhooksParams, registry: WebhookRegistry, caller: CurrentCaller, paging: Paging
+) -> WebhookPage:
+    owner, cursor = caller.get().key, paging.after(_WEBHOOKS, params)
+    after = (int.from_bytes(cursor[:8], "big"), cursor[8:].decode()) if cursor else None
+    found = await registry.page(owner, params.status or "", after, params.page_size + 1)
+    page = found[: params.page_size]
+    token: str | UnsetType = UNSET
+    if len(found) > len(page):
+        token = paging.token(_WEBHOOKS, params, page[-1].created.to_bytes(8, "big") + page[-1].id.encode())
+    return WebhookPage(next_page_token=token, webhooks=[await _shown(registry, one) for one in page])
+
+
+async def get_webhook(params: WebhookParams, registry: WebhookRegistry, caller: CurrentCaller) -> WebhookResult:
+    return await _shown(registry, await registry.owned(caller.get().key, params.id))
+
+
+async def update_webhook(
+    params: WebhookParams, body: UpdateWebhook, registry: WebhookRegistry, urls: WebhookUrls, caller: CurrentCaller
+) -> WebhookResult:
+    webhook = await registry.owned(caller.get().key, params.id)
+    if body.url is not UNSET and body.url != webhook.url:
+        await urls.check(body.url)
+    given = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
+    flags = {name: int(value) for name, value in given.items() if isinstance(value, bool)}
+    changed = msgspec.structs.replace(webhook, **(given | flags), **({"reason": ""} if "status" in given else {}))
+    now = time.time()
+    is_resumed = changed.is_active and not webhook.is_active
+    await registry.put(changed, resumed_since=now - RESUMED_S if is_resumed else None, now=now)
+    return await _shown(registry, changed)
+
+
+async def deactivate_webhook(params: WebhookParams, registry: WebhookRegistry, caller: CurrentCaller) -> WebhookResult:
+    webhook = await registry.owned(caller.get().key, params.id)
+    changed = msgspec.structs.replace(webhook, status=INACTIVE, reason="")
+    await registry.put(changed)
+    return await _shown(registry, changed)
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------
+
+
+async def list_addresses(
+    params: WebhookAddressesParams, registry: WebhookRegistry, caller: CurrentCaller, paging: Paging
+) -> WebhookAddressPage:
+    webhook = await registry.owned(caller.get().key, params.id)
+    after = paging.after(_ADDRESSES, params) or b""
+    found = await registry.addresses(webhook.id, after, params.page_size + 1)
+    page = found[: params.page_size]
+    return WebhookAddressPage(
+        next_page_token=paging.token(_ADDRESSES, params, page[-1]) if len(found) > len(page) else UNSET,
+        addresses=[address_text(one) for one in page],
+        total_addresses=await registry.count_addresses(webhook.id),
+    )
+
+
+async def add_addresses(
+    params: WebhookParams, body: AddressesChange, registry: WebhookRegistry, caller: CurrentCaller
+) -> WebhookResult:
+    webhook = await registry.owned(caller.get().key, params.id)
+    await registry.change_addresses(webhook.id, _read(body.addresses))
+    return await _shown(registry, webhook)
+
+
+async def remove_addresses(
+    params: WebhookParams, body: AddressesChange, registry: WebhookRegistry, caller: CurrentCaller
+) -> WebhookResult:
+    webhook = await registry.owned(caller.get().key, params.id)
+    await registry.change_addresses(webhook.id, (), _read(body.addresses))
+    return await _shown(registry, webhook)
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------
+
+
+async def rotate_secret(_: NoParams, secrets: WebhookSecrets, caller: CurrentCaller) -> SharedSecret:
+    return _secret(await secrets.rotate(caller.get().key))
+
+
+async def get_secret(_: NoParams, secrets: WebhookSecrets, caller: CurrentCaller) -> SharedSecret:
+    found = await secrets.valid(caller.get().key)
+    if not found:
+        raise NotFound("there is no shared secret yet: POST /v1/webhooks:generateOrRotateSharedSecret makes one")
+    return _secret(found[0])
+
+
+def _secret(secret: bytes) -> SharedSecret:
+    return SharedSecret(secret=secret.hex(), standard_secret=standard_secret(secret))
+
+
+# -- messages ----------------------------------------------------------------------------------------------------
+
+
+async def list_messages(
+    params: WebhookMessagesParams,
+    registry: WebhookRegistry,
+    messages: WebhookMessages,
+    caller: CurrentCaller,
+    paging: Paging,
+) -> WebhookMessagePage:
+    """List the messages of a webhook, newest first, with what became of each attempt."""
+    webhook = await registry.owned(caller.get().key, params.id)
+    cursor = paging.after(_MESSAGES, params)
+    before = int.from_bytes(cursor, "big") if cursor else NUMBER_MAX
+    which = MessageFilter(status=params.status or "")
+    found = await messages.page(webhook.id, which, before, params.page_size + 1)
+    page = found[: params.page_size]
+    more = paging.token(_MESSAGES, params, page[-1].number.to_bytes(8, "big")) if len(found) > len(page) else UNSET
+    return WebhookMessagePage(next_page_token=more, messages=[await _message(messages, one) for one in page])
+
+
+async def replay(
+    params: WebhookParams,
+    body: ReplayRequest,
+    registry: WebhookRegistry,
+    messages: WebhookMessages,
+    caller: CurrentCaller,
+) -> ReplayResult:
+    """Send messages again: those that are named, or all of a range of times or blocks."""
+    webhook = await registry.owned(caller.get().key, params.id)
+    if body.message_ids is not UNSET:
+        named = [await messages.message(one) for one in body.message_ids]
+        wanted = [one.id for one in named if one is not None and one.webhook == webhook.id]
+    else:
+        which = MessageFilter(
+            first=body.start_timestamp or 0.0,
+            last=body.end_timestamp or MessageFilter().last,
+            low=body.start_block or 0,
+            high=body.end_block or MessageFilter().high,
+        )
+        ranges = (body.start_timestamp, body.end_timestamp, body.start_block, body.end_block)
+        if all(one is UNSET for one in ranges):
+            raise BadRequest("messageIds, or a range of times or blocks, is missing")
+        found = await messages.page(webhook.id, which, NUMBER_MAX, REPLAYED_MAX)
+        wanted = [one.id for one in found]
+    return ReplayResult(replayed=await messages.replay(wanted, time.time()))
+
+
+async def send_test(
+    params: WebhookParams, registry: WebhookRegistry, messages: WebhookMessages, caller: CurrentCaller
+) -> SentTest:
+    webhook = await registry.owned(caller.get().key, params.id)
+    if not webhook.is_active:
+        raise BadRequest("the webhook is inactive: nothing is sent to it")
+    now, own_id = time.time(), str(uuid4())
+    await messages.add_test(webhook.id, webhook.chain_id, own_id, sample_body(webhook, own_id, int(now)), now)
+    return SentTest(message_id=own_id)
+
+
+# -- shapes ------------------------------------------------------------------------------------------------------
+
+
+async def _chain(chains: ChainDirectory, name: str) -> EvmChain:
+    try:
+        return await chains.find(name)
+    except NotFound as error:
+        raise BadRequest(f"chainId: {error}") from None
+
+
+def _read(addresses: Sequence[str]) -> list[bytes]:
+    if len(addresses) > ADDRESSES_MAX:
+        raise BadRequest(f"a webhook has at most {ADDRESSES_MAX} addresses")
+    return sorted({bytes.fromhex(one[2:]) for one in addresses})
+
+
+async def _shown(registry: WebhookRegistry, webhook: Webhook) -> WebhookResult:
+    return _result(webhook, await registry.addresses(webhook.id, count=SHOWN_ADDRESSES_MAX))
+
+
+def _result(webhook: Webhook, addresses: Iterable[bytes]) -> WebhookResult:
+    signatures = msgspec.json.decode(webhook.signatures, type=list[str])
+    return WebhookResult(
+        id=webhook.id,
+        event_type=webhook.event_type,  # type: ignore[arg-type]
+        url=webhook.url,
+        chain_id=webhook.chain_id,
+        status=webhook.status,  # type: ignore[arg-type]
+        status_reason=webhook.reason or UNSET,
+        created_at=webhook.created,
+        name=webhook.name,
+        description=webhook.description,
+        metadata=AddressActivityMetadata(
+            addresses=[address_text(one) for one in addresses][:SHOWN_ADDRESSES_MAX],
+            event_signatures=signatures or UNSET,
+        ),
+        include_internal_txs=bool(webhook.include_internal_txs),
+        include_logs=bool(webhook.include_logs),
+        confirmations=webhook.confirmations,
+        ordered=bool(webhook.ordered),
+        start_block=UNSET if webhook.start_block is None else str(webhook.start_block),
+    )
+
+
+async def _message(messages: WebhookMessages, message: Message) -> WebhookMessage:
+    return WebhookMessage(
+        message_id=message.id,
+        kind=message.kind,  # type: ignore[arg-type]
+        status=message.status,  # type: ignore[arg-type]
+        chain_id=message.chain_id,
+        block_number=str(message.block) if message.event else UNSET,
+        tx_hash=hash_text(message.tx_hash) if message.event else UNSET,
+        created_at=round(message.created * 1000),
+        next_attempt_at=round(message.next_at * 1000) if message.status == PENDING else UNSET,
+        attempts=[
+            WebhookAttempt(
+                attempted_at=round(one.at * 1000),
+                response_code=one.code or UNSET,
+                duration_msecs=round(one.duration_ms),
+                error=one.error or UNSET,
+            )
+            for one in await messages.attempts(message.id)
+        ],
+    )

@@ -1,0 +1,68 @@
+"""The process that delivers messages to webhooks: part of `icefall up`, and `icefall webhooks` alone. Several of them
+may share a server.
+"""
+
+import asyncio
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+from icefall.api.data.render.webhook_body import webhook_body
+from icefall.compose.app_parts import service_logs
+from icefall.compose.child import watch_stop
+from icefall.compose.served_chains import ServedChains
+from icefall.compose.stores import stores_of
+from icefall.compose.webhooks import ReceiverAccess, WebhookParts
+from icefall.config.settings import Config
+from icefall.evm.reading.directory import EvmChain
+from icefall.evm.status import decode_status
+from icefall.webhooks.delivering import Delivery, OutboxReader
+
+_STOP_LIMIT_S = 4.0  # for attempts that are being made; those that are cut off are made again
+
+
+async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -> int:
+    """Deliver until stopped; return the process's exit code."""
+    stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    def stop(code: int) -> None:
+        if not stopped.done():
+            stopped.set_result(code)
+
+    watch_stop(stop, supervised=supervised)
+    log = service_logs(config, with_engine=with_engine)["main"]
+    stores = stores_of(config)
+    with ExitStack() as opened:
+        reader = stores.access_reader()
+        opened.callback(reader.close)
+        parts = WebhookParts(config, stores, reader)
+        opened.callback(parts.close)
+        chains = ServedChains(config, stores, with_state=True).directory
+        delivery = Delivery(
+            parts.registry,
+            parts.messages,
+            parts.secrets,
+            [OutboxReader(chain.info.id, chain.reader, partial(head_of, chain)) for chain in chains.all()],
+            partial(webhook_body, chains),
+            ReceiverAccess(config).send,
+            log,
+        )
+        running = asyncio.create_task(delivery.run())
+        either: set[asyncio.Future[Any]] = {running, stopped}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await asyncio.wait({asyncio.ensure_future(delivery.close())}, timeout=_STOP_LIMIT_S)
+        await chains.close()
+    if stopped.done():
+        return stopped.result()
+    failure = running.exception()
+    log.fatal("webhooks cannot be delivered", error=repr(failure))
+    return 1
+
+
+async def head_of(chain: EvmChain) -> int:
+    """The number of the upstream's newest block, if the indexer has reported it; else of the newest stored one."""
+    text, tip = await chain.blocks.meta("status"), await chain.blocks.tip()
+    head = decode_status(text).head if text else None
+    return max(head or 0, tip.number if tip is not None else 0)

@@ -1,0 +1,98 @@
+"""The parts of webhooks that several processes use: the registry in the access store, the outbox of a chain, the rules
+for URLs, and the way out to receivers.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icefall.access.store import ReopenedStore
+from icefall.api.data.handlers.webhooks import WebhookUrls
+from icefall.compose.stores import Stores
+from icefall.config.settings import Config
+from icefall.db.engine import BlockingReader
+from icefall.errors import BadRequest
+from icefall.webhooks.messages import WebhookMessages
+from icefall.webhooks.outbox import Outbox
+from icefall.webhooks.registry import WebhookRegistry
+from icefall.webhooks.retrying import ATTEMPT_S, Outcome
+from icefall.webhooks.secrets import SecretBox, WebhookSecrets, key_path
+
+if TYPE_CHECKING:
+    from icefall.evm.enriching.guarded_fetcher import GuardedFetcher
+
+_AT_ONCE = 1024  # delivery has its own limits, which are lower
+_LOOKUPS_AT_ONCE = 128  # a name server that does not answer must not delay other receivers
+
+
+class ReceiverAccess:
+    """The only way out to receivers, and the rules for their URLs."""
+
+    def __init__(self, config: Config) -> None:
+        self._networks = config.webhook_networks
+
+    @cached_property
+    def _fetcher(self) -> "GuardedFetcher":
+        from icefall.evm.enriching.allowed_addresses import SystemLookup  # noqa: PLC0415 - only with webhooks
+        from icefall.evm.enriching.guarded_fetcher import FetchLimits, GuardedFetcher  # noqa: PLC0415 - as above
+
+        limits = FetchLimits(total_s=ATTEMPT_S, at_once=_AT_ONCE)
+        return GuardedFetcher(allow=self._networks, limits=limits, lookup=SystemLookup(_LOOKUPS_AT_ONCE))
+
+    async def check(self, url: str) -> None:
+        """Raise BadRequest for a URL that messages would not be sent to."""
+        from icefall.evm.enriching.guarded_fetcher import AddressForbidden, FetchFailed  # noqa: PLC0415 - as above
+
+        try:
+            await self._fetcher.check(url)
+        except AddressForbidden:
+            raise BadRequest(
+                "url must be https, without credentials, on the default port of a public address; others only in "
+                "networks that the operator allows with --webhook-networks"
+            ) from None
+        except (FetchFailed, TimeoutError):
+            raise BadRequest("url must name a host that can be found") from None
+
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
+        """Make one attempt. What the answer holds is not read, and the reason to refuse an address stays here."""
+        from icefall.evm.enriching.guarded_fetcher import AddressForbidden, FetchFailed  # noqa: PLC0415 - as above
+
+        try:
+            answer = await self._fetcher.post(url, body, {**headers, "content-type": "application/json"})
+        except AddressForbidden:
+            return Outcome(0, "the URL leads to an address, port or scheme that is not allowed")
+        except FetchFailed as error:
+            return Outcome(0, str(error))
+        is_taken = 200 <= answer.status < 300
+        return Outcome(answer.status, "" if is_taken else f"it answered {answer.status}", answer.retry_after_s)
+
+
+class WebhookParts:
+    """The registry, messages and secrets of an installation. `close` closes what was opened to write."""
+
+    def __init__(self, config: Config, stores: Stores, reader: BlockingReader) -> None:
+        self._store = ReopenedStore(stores.access_store)
+        self.registry = WebhookRegistry(reader, self._store)
+        self.messages = WebhookMessages(reader, self._store)
+        box = SecretBox(key_path(Path(config.data_dir), config.webhook_key_file))
+        self.secrets = WebhookSecrets(self.registry, box)
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def webhook_services(config: Config, stores: Stores, reader: BlockingReader) -> dict[type, Any]:
+    """The services that the handlers of webhooks take."""
+    parts = WebhookParts(config, stores, reader)
+    return {
+        WebhookRegistry: parts.registry,
+        WebhookMessages: parts.messages,
+        WebhookSecrets: parts.secrets,
+        WebhookUrls: WebhookUrls(ReceiverAccess(config)),
+    }
+
+
+def chain_outbox(config: Config, stores: Stores, chain_id: str) -> Outbox:
+    """The outbox of a chain for the process that indexes it."""
+    return Outbox(chain_id, WebhookParts(config, stores, stores.access_reader()).registry)

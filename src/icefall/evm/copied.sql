@@ -1,0 +1,22 @@
+-- Rows of tables that have more columns on a server than in a file, for copying a whole store to a server. Each query ends
+-- with the key by which it is read page by page, which has an index in both.
+
+-- A balance is in the last transfer of its block that names the holder (storing/writing.py).
+-- name: erc20
+select e.log_at, e.tx_index, e.token, e.sender, e.recipient, e.value,
+    (select b.balance from erc20_balance b
+     where b.holder = e.sender and b.token = e.token and b.block = e.log_at >> 24 and not exists (
+        select 1 from erc20 l where l.log_at > e.log_at and l.log_at <= e.log_at | 16777215
+            and l.token = e.token and (l.sender = e.sender or l.recipient = e.sender))) as sender_balance,
+    (select b.balance from erc20_balance b
+     where b.holder = e.recipient and e.recipient <> e.sender and b.token = e.token and b.block = e.log_at >> 24
+        and not exists (
+        select 1 from erc20 l where l.log_at > e.log_at and l.log_at <= e.log_at | 16777215
+            and l.token = e.token and (l.sender = e.recipient or l.recipient = e.recipient))) as recipient_balance
+from erc20 e order by log_at;
+
+-- name: erc20_holding
+select h.holder, h.token_address, h.token, h.baseline, o.since
+from erc20_holder o
+join address a on a.id = o.token
+join erc20_holding h on h.holder = o.holder and h.token_address = a.address order by token, since, holder;

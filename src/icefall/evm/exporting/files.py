@@ -1,0 +1,200 @@
+"""The files of one exported table and their manifest.
+
+Every file holds the rows of a range of blocks. It is written beside its place and renamed when it is whole; then the
+manifest, which lists it with its digest, is replaced in the same way. So a run that was killed is continued by the next
+one: files that the manifest lists are kept as long as the chain still has their last block.
+"""
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from icefall.db.engine import BlockingReader
+from icefall.errors import StartRefused
+from icefall.evm.encoding import position_of
+from icefall.evm.exporting.formats import RowWriter
+from icefall.evm.exporting.tables import SQL, Kept, Table
+
+MANIFEST = "manifest.json"
+_VERSION = 1
+_ROWS_WANTED = 10_000  # of a piece that is read at once
+_STEP_MAX = 100_000  # blocks, or addresses, of a piece
+_TRIES = 5  # to write a file while blocks are rolled back
+_CHUNK = 1 << 20
+
+
+class ExportedFile(msgspec.Struct, rename="camel", frozen=True):
+    """A file of the export, as the manifest lists it."""
+
+    name: str
+    first_block: int
+    last_block: int
+    last_block_hash: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+class ExportManifest(msgspec.Struct, rename="camel"):
+    """All that a reader of the files needs to know."""
+
+    version: int
+    chain_id: str
+    table: str
+    format: str
+    partition: str
+    columns: list[dict[str, str]]
+    files: list[ExportedFile]
+
+
+class Target(NamedTuple):
+    """The folder an export is written to, and its form."""
+
+    folder: Path
+    chain_id: str
+    format: str
+    partition: str
+    open_file: Callable[[Path, Sequence[Any]], RowWriter]
+
+
+class TableExport:
+    """The export of one table of a chain. `run` writes the files that are missing or of another history."""
+
+    def __init__(self, reader: BlockingReader, table: Table, target: Target) -> None:
+        self._reader = reader
+        self._table = table
+        self._target = target
+        self._folder = target.folder / target.chain_id / table.name
+        self._manifest = self._read_manifest()
+
+    def run(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[ExportedFile, bool]]:
+        """Write a file for each range of blocks; yield each, and whether it was there already."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._remove_unlisted()
+        for first, last in ranges:
+            same = (one for one in self._manifest.files if (one.first_block, one.last_block) == (first, last))
+            known = next(same, None)
+            if known is not None and self._is_current(known):
+                yield known, True
+                continue
+            written = self._write(first, last)
+            apart = [one for one in self._manifest.files if one.last_block < first or one.first_block > last]
+            self._manifest.files = sorted([*apart, written], key=lambda one: one.first_block)
+            _replace(self._folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self._manifest)) + b"\n")
+            self._remove_unlisted()
+            yield written, False
+
+    # -- the manifest ------------------------------------------------------------------------------------------
+
+    def _read_manifest(self) -> ExportManifest:
+        columns = [{"name": column.name, "type": column.type} for column in self._table.columns]
+        target = self._target
+        new = ExportManifest(_VERSION, target.chain_id, self._table.name, target.format, target.partition, columns, [])
+        try:
+            found = msgspec.json.decode((self._folder / MANIFEST).read_bytes(), type=ExportManifest)
+        except FileNotFoundError:
+            return new
+        except msgspec.MsgspecError as error:
+            raise StartRefused(f"{self._folder / MANIFEST} is not the manifest of an export: {error}") from error
+        if msgspec.structs.replace(found, files=[]) != new:
+            raise StartRefused(
+                f"{self._folder} holds an export with another format, partition or columns: choose another --out"
+            )
+        return found
+
+    def _is_current(self, file: ExportedFile) -> bool:
+        """Whether the file is there as it was written, and the chain still has its last block. A table that is not in
+        the order of the chain is written anew: what is known of a token changes without a block."""
+        path = self._folder / file.name
+        if self._table.kept is not Kept.BY_BLOCK or not path.exists() or path.stat().st_size != file.bytes:
+            return False
+        return self._hash_of(file.last_block) == file.last_block_hash
+
+    def _remove_unlisted(self) -> None:
+        """Remove files that an earlier run began or replaced; only such as this program names."""
+        listed = {file.name for file in self._manifest.files}
+        ours = re.compile(rf"{self._target.chain_id}__{self._table.name}__\d+_\d+\.\w+(\.tmp)?|{MANIFEST}\.tmp")
+        for path in self._folder.iterdir():
+            if ours.fullmatch(path.name) and path.name not in listed:
+                path.unlink()
+
+    # -- one file ----------------------------------------------------------------------------------------------
+
+    def _write(self, first: int, last: int) -> ExportedFile:
+        """Write the rows of a range of blocks. Where blocks were rolled back meanwhile, the file is begun again: its
+        rows would be of two histories."""
+        name = f"{self._target.chain_id}__{self._table.name}__{first}_{last}.{self._target.format}"
+        path, beside = self._folder / name, self._folder / f"{name}.tmp"
+        for _ in range(_TRIES):
+            rollbacks, last_hash = self._rollbacks(), self._hash_of(last)
+            rows = self._write_rows(beside, first, last)
+            if self._rollbacks() == rollbacks and last_hash:
+                break
+        else:
+            raise StartRefused(f"the blocks up to {last} are being replaced: export up to an older block with --to")
+        size, digest = _flushed(beside)
+        beside.replace(path)
+        return ExportedFile(name, first, last, last_hash, rows, size, digest)
+
+    def _write_rows(self, path: Path, first: int, last: int) -> int:
+        writer = self._target.open_file(path, self._table.columns)
+        count = 0
+        try:
+            for piece in self._pieces(first, last):
+                writer.write([self._table.values(row) for row in piece])
+                count += len(piece)
+        finally:
+            writer.close()
+        return count
+
+    def _pieces(self, first: int, last: int) -> Iterator[list[Any]]:
+        """Read the rows in pieces of about `_ROWS_WANTED`: the step is adapted to how many there were."""
+        by_block = self._table.kept is Kept.BY_BLOCK
+        at, end = (first, last + 1) if by_block else (0, self._reader.read(SQL.addresses_end)[0][0])
+        step = 100
+        while at < end:
+            to = min(at + step, end)
+            if by_block:
+                where = {"low": position_of(at, 0), "high": position_of(to, 0)}
+            else:
+                where = {"low": at, "high": to, "first": first, "last": last}
+            rows = self._reader.read(self._table.statement, where)
+            yield rows
+            at = to
+            if len(rows) * 2 < _ROWS_WANTED:
+                step = min(step * 2, _STEP_MAX)
+            elif len(rows) > _ROWS_WANTED:
+                step = max(step // 2, 1)
+
+    def _hash_of(self, number: int) -> str:
+        rows = self._reader.read(SQL.block, {"number": number})
+        return f"0x{rows[0][0].hex()}" if rows else ""
+
+    def _rollbacks(self) -> str | None:
+        rows = self._reader.read(SQL.meta, {"name": "rollbacks"})
+        return rows[0][0] if rows else None
+
+
+def _flushed(path: Path) -> tuple[int, str]:
+    """Flush a file to the disk; return its size and digest."""
+    digest, size = hashlib.sha256(), 0
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
+            size += len(chunk)
+        os.fsync(file.fileno())
+    return size, digest.hexdigest()
+
+
+def _replace(path: Path, content: bytes) -> None:
+    beside = path.with_name(f"{path.name}.tmp")
+    with beside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)

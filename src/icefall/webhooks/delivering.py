@@ -1,0 +1,317 @@
+"""Delivers messages: reads the outboxes of chains, and sends what is due, at least once.
+
+Everything is in the access store: which messages there are, what is sent, who sends it until when, and what became of
+it. So any number of these processes may share a server, and one that is killed loses nothing: its attempts count as
+lost after some time and are made again. What is sent is stored before the first attempt.
+
+Each webhook has a bounded number of attempts at a time, fewer while its receiver fails, so that a slow one does not
+delay another.
+"""
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from icefall.db.engine import Reader, StoreError
+from icefall.errors import IcefallError
+from icefall.observe.log import Log
+from icefall.webhooks import retrying
+from icefall.webhooks.matching import EventDetail, decode_detail
+from icefall.webhooks.messages import Finished, WebhookMessages
+from icefall.webhooks.model import FAILED, INACTIVE, Attempt, Message, OutboxEvent, Webhook
+from icefall.webhooks.outbox import SQL
+from icefall.webhooks.registry import WebhookRegistry
+from icefall.webhooks.retrying import LEASE_S, Outcome, verdict, why_given_up
+from icefall.webhooks.secrets import WebhookSecrets
+from icefall.webhooks.signing import signature_headers
+
+POLL_S = 0.25
+PER_WEBHOOK = 8  # attempts at a time
+TOTAL = 512
+QUEUE_MAX = 100_000  # messages of one webhook that may wait
+KEPT_S = 30 * 86400.0  # messages that have ended
+_PAGE = 500  # events read at once
+_NOT_READY_S = 5.0  # before a message whose event cannot be read is looked at again
+_TIDY_EVERY_S = 60.0
+_SEEN_EVERY_S = 5.0
+
+
+class StoredEvent(NamedTuple):
+    """An event as the outbox holds it now."""
+
+    is_removed: int
+    removals: int
+    tx_at: int
+    block_hash: bytes
+    tx_hash: bytes
+    detail: EventDetail
+
+
+class OutboxReader:
+    """The outbox of one chain, as delivery reads it. `head` is the number of the upstream's newest block."""
+
+    def __init__(self, chain_id: str, reader: Reader, head: Callable[[], Awaitable[int]]) -> None:
+        self.chain_id = chain_id
+        self._reader = reader
+        self.head = head
+
+    async def outbox_id(self) -> str:
+        """The ID of the outbox; empty while it has no row."""
+        rows = await self._reader.rows(SQL.outbox_id)
+        return str(rows[0][0]) if rows else ""
+
+    async def after(self, sequence: int) -> list[OutboxEvent]:
+        rows = await self._reader.rows(SQL.events_after, {"sequence": sequence, "count": _PAGE})
+        return [OutboxEvent(*row) for row in rows]
+
+    async def event(self, event: str) -> StoredEvent | None:
+        rows = await self._reader.rows(SQL.event, {"id": event})
+        if not rows:
+            return None
+        is_removed, removals, tx_at, block_hash, tx_hash, detail = rows[0]
+        return StoredEvent(is_removed, removals, tx_at, bytes(block_hash), bytes(tx_hash), decode_detail(detail))
+
+
+class Sender(Protocol):
+    """Sends one request, by the rules for URLs that users name."""
+
+    async def __call__(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome: ...
+
+
+Render = Callable[[Webhook, Message, StoredEvent], Awaitable[bytes]]
+
+
+class Delivery:
+    """The delivery of one process. `chains` are by ID."""
+
+    def __init__(
+        self,
+        registry: WebhookRegistry,
+        messages: WebhookMessages,
+        secrets: WebhookSecrets,
+        chains: Sequence[OutboxReader],
+        render: Render,
+        send: Sender,
+        log: Log,
+        *,
+        clock: Callable[[], float] = time.time,
+        dice: Callable[[], float] = random.random,
+        per_webhook: int = PER_WEBHOOK,
+        total: int = TOTAL,
+    ) -> None:
+        self._registry = registry
+        self._messages = messages
+        self._secrets = secrets
+        self._chains = {chain.chain_id: chain for chain in chains}
+        self._render = render
+        self._send = send
+        self._log = log
+        self._clock = clock
+        self._dice = dice
+        self._per_webhook = per_webhook
+        self._total = total
+        self._open: Counter[str] = Counter()  # attempts that are being made, by webhook
+        self._failing: set[str] = set()  # webhooks whose last attempt failed
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ended: list[Finished] = []
+        self._something_ended = asyncio.Event()
+        self._tidy_at = 0.0
+        self._seen_at = 0.0
+
+    async def run(self) -> None:
+        """Deliver until cancelled. A store that cannot be used now is tried again."""
+        problem = ""
+        while True:
+            moved = 0
+            try:
+                moved = await self.round()
+                problem = ""
+            except IcefallError as error:
+                if str(error) != problem:
+                    self._log.warn("webhooks cannot be delivered, trying again", error=str(error))
+                problem = str(error)
+                await asyncio.sleep(_NOT_READY_S / 5)
+            self._something_ended.clear()
+            if not moved and not self._ended:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._something_ended.wait(), POLL_S)
+
+    async def close(self) -> None:
+        """Wait for the attempts that are being made, and store how they ended."""
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._store_ended()
+
+    async def round(self) -> int:
+        """Do what is to be done now; how many attempts began."""
+        await self._store_ended()
+        if await self._registry.is_empty():
+            return 0
+        for chain in self._chains.values():
+            await self._take_over(chain)
+        await self._tidy()
+        claimed = await self._claim()
+        for webhook, message in claimed:
+            task = asyncio.create_task(self._attempt(webhook, message))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+        return len(claimed)
+
+    async def drain(self) -> None:
+        """Deliver what is due, and return when nothing is."""
+        while await self.round() or self._tasks or self._ended:
+            await asyncio.gather(*self._tasks)
+
+    # -- which messages ------------------------------------------------------------------------------------------
+
+    async def _take_over(self, chain: OutboxReader) -> None:
+        try:
+            outbox = await chain.outbox_id()
+            sequence = await self._messages.cursor(chain.chain_id, outbox) if outbox else 0
+            while outbox and (events := await chain.after(sequence)):
+                await self._messages.take_over(chain.chain_id, outbox, events, self._clock())
+                sequence = events[-1].sequence
+        except StoreError as error:  # one chain that is not indexed yet must not hold up the others
+            self._log.debug("outbox not read", chain=chain.chain_id, error=str(error))
+
+    async def _claim(self) -> list[tuple[Webhook, Message]]:
+        """Begin attempts, as many as may be made at a time, and prepare what they send."""
+        now = self._clock()
+        due: list[tuple[Webhook, Message]] = []
+        heads: dict[str, int] = {}
+        for one in await self._messages.due_webhooks(now):
+            free = self._total - self._open.total() - len(due)
+            webhook = await self._registry.webhook(one) if free > 0 else None
+            if webhook is None or not webhook.is_active:
+                continue
+            for message in await self._due(webhook, now, min(free, self._limit(webhook) - self._open[one])):
+                if await self._is_confirmed(webhook, message, heads):
+                    due.append((webhook, message))
+        if not due:
+            return []
+        webhooks = {message.id: webhook for webhook, message in due}
+        claimed = await self._messages.claim([message for _, message in due], now + LEASE_S)
+        return await self._prepared([(webhooks[message.id], message) for message in claimed])
+
+    def _limit(self, webhook: Webhook) -> int:
+        return 1 if webhook.ordered or webhook.id in self._failing else self._per_webhook
+
+    async def _due(self, webhook: Webhook, now: float, count: int) -> list[Message]:
+        """The oldest messages that may be tried. In order, that is the oldest one of all, or none yet."""
+        if count <= 0:
+            return []
+        if not webhook.ordered:
+            return await self._messages.due(webhook.id, now, count)
+        oldest = await self._messages.due(webhook.id, now + 10 * retrying.DELAYS_S[-1], 1)
+        return [message for message in oldest if message.next_at <= now]
+
+    async def _is_confirmed(self, webhook: Webhook, message: Message, heads: dict[str, int]) -> bool:
+        chain = self._chains.get(message.chain_id)
+        if not webhook.confirmations or chain is None or not message.event:
+            return True
+        if message.chain_id not in heads:
+            heads[message.chain_id] = await chain.head()
+        return heads[message.chain_id] - message.block >= webhook.confirmations
+
+    async def _prepared(self, claimed: Sequence[tuple[Webhook, Message]]) -> list[tuple[Webhook, Message]]:
+        """Store what is sent with first attempts; the messages that can be sent now."""
+        ready = [one for one in claimed if one[1].body is not None]
+        bodies: dict[str, bytes] = {}
+        fresh = [one for one in claimed if one[1].body is None]
+        for webhook, message in fresh:
+            body = await self._body(webhook, message)
+            if body is not None:
+                bodies[message.id] = body
+        stored = await self._messages.put_bodies(bodies) if bodies else set()
+        for webhook, message in fresh:
+            if message.id in stored:
+                ready.append((webhook, msgspec.structs.replace(message, body=bodies[message.id])))
+        return ready
+
+    async def _body(self, webhook: Webhook, message: Message) -> bytes | None:
+        """Make the body of a message that was never sent; None if it is not sent now."""
+        now, chain = self._clock(), self._chains.get(message.chain_id)
+        try:
+            event = await chain.event(message.event) if chain is not None else None
+            if event is not None and event.is_removed:
+                await self._messages.drop(message, now)
+                return None
+            if event is not None:
+                return await self._render(webhook, message, event)
+            why = "its event is not in the store of the chain"
+        except IcefallError as error:  # rolled back while it was read, or an upstream that must be asked
+            why = str(error)
+        self._log.debug("message not ready", id=message.id, why=why)
+        await self._messages.postpone(message, now + _NOT_READY_S)
+        return None
+
+    # -- one attempt ---------------------------------------------------------------------------------------------
+
+    async def _attempt(self, webhook: Webhook, message: Message) -> None:
+        self._open[webhook.id] += 1
+        began, at = time.perf_counter(), self._clock()
+        try:
+            outcome = await self._sent(webhook, message, int(at))
+        finally:
+            self._open[webhook.id] -= 1
+            self._something_ended.set()
+        took_ms = (time.perf_counter() - began) * 1000
+        if outcome.is_taken:
+            self._failing.discard(webhook.id)
+        else:
+            self._failing.add(webhook.id)
+        status, next_at = verdict(message.attempts, outcome, self._clock(), self._dice())
+        attempt = Attempt(0, self._clock(), outcome.code, took_ms, outcome.error)
+        self._ended.append(Finished(message, status, next_at, attempt))
+        self._something_ended.set()
+
+    async def _sent(self, webhook: Webhook, message: Message, at: int) -> Outcome:
+        assert message.body is not None
+        try:
+            secrets = await self._secrets.valid(webhook.owner)
+        except IcefallError as error:
+            self._log.error("messages cannot be signed", webhook=webhook.id, error=str(error))
+            return Outcome(0, "it cannot be signed: the log says why")
+        if not secrets:
+            return Outcome(0, "it cannot be signed: there is no secret")
+        headers = signature_headers(secrets, message.id, at, message.body)
+        return await self._send(webhook.url, message.body, headers)
+
+    async def _store_ended(self) -> None:
+        ended, self._ended = self._ended, []
+        if not ended:
+            return
+        try:
+            await self._messages.finish(ended)
+        except StoreError:
+            self._ended = ended + self._ended
+            raise
+        for one in ended:
+            if one.status == FAILED:
+                await self._switch_off(one.message.webhook, why_given_up(one.attempt.code, one.message.attempts))
+
+    async def _switch_off(self, webhook_id: str, reason: str) -> None:
+        webhook = await self._registry.webhook(webhook_id)
+        if webhook is not None and webhook.is_active:
+            self._log.warn("webhook switched off", webhook=webhook_id, reason=reason)
+            await self._registry.put(msgspec.structs.replace(webhook, status=INACTIVE, reason=reason))
+
+    async def _tidy(self) -> None:
+        """Say that this process is at work, and now and then delete what is old and switch off what is too far
+        behind."""
+        now = self._clock()
+        if now >= self._seen_at:
+            self._seen_at = now + _SEEN_EVERY_S
+            await self._messages.note_seen(now)
+        if now < self._tidy_at:
+            return
+        self._tidy_at = now + _TIDY_EVERY_S
+        await self._messages.drop_old(now - KEPT_S, now)
+        for webhook in await self._messages.due_webhooks(now):
+            if await self._messages.pending(webhook) > QUEUE_MAX:
+                await self._switch_off(webhook, f"more than {QUEUE_MAX} messages were waiting")

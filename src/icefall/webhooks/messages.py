@@ -1,0 +1,273 @@
+"""The messages of webhooks in the access store: copied from the outboxes of chains, claimed by the process that
+sends them, and listed.
+
+The access store survives `icefall forget`. A message has the ID of its event, so a chain that is indexed again adds
+nothing that is there already.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from icefall.db.engine import Reader, Transaction
+from icefall.evm.encoding import block_of
+from icefall.webhooks.model import (
+    ACTIVITY,
+    PENDING,
+    REMOVED,
+    TEST,
+    Attempt,
+    Message,
+    OutboxEvent,
+    message_id,
+    removal_id,
+)
+from icefall.webhooks.registry import SQL, WebhookWriter
+from icefall.webhooks.signing import canonical_json
+
+NUMBER_MAX = 2**62
+BLOCK_MAX = 2**62
+SEEN_AT = "seen_at"  # the counter that is a time
+_DROPPED_AT_ONCE = 1_000
+
+
+class Finished(NamedTuple):
+    """The end of an attempt, as it is stored. `next_at` is meant for a message that stays pending."""
+
+    message: Message  # as it was claimed
+    status: str
+    next_at: float
+    attempt: Attempt
+
+
+class MessageFilter(msgspec.Struct, frozen=True):
+    """Which messages of a webhook are meant: blocks from `low` on and below `high`, and the same for times."""
+
+    status: str = ""
+    first: float = 0.0
+    last: float = 2.0**62
+    low: int = 0
+    high: int = BLOCK_MAX
+
+
+class MessageCount(NamedTuple):
+    webhook: str
+    status: str
+    total: int
+    oldest: float
+
+
+class DeliveryState(NamedTuple):
+    """How many messages wait, since when the oldest does, and the counters by name."""
+
+    pending: int
+    oldest: float | None
+    counters: dict[str, int]
+
+
+class WebhookMessages:
+    """Reads with `reader`; writes with `store`."""
+
+    def __init__(self, reader: Reader, store: WebhookWriter) -> None:
+        self._reader = reader
+        self._store = store
+
+    # -- from the outbox -----------------------------------------------------------------------------------------
+
+    async def cursor(self, chain_id: str, outbox: str) -> int:
+        """How far this outbox was read; 0 for one that is not known."""
+        rows = await self._reader.rows(SQL.webhook_cursor_read, {"chain_id": chain_id})
+        return int(rows[0][1]) if rows and rows[0][0] == outbox else 0
+
+    async def take_over(self, chain_id: str, outbox: str, events: Sequence[OutboxEvent], now: float) -> None:
+        """Make messages of events, and note how far the outbox was read. Safe to repeat, by any number of processes."""
+
+        def change(tx: Transaction) -> None:
+            tx.run(SQL.add_webhook_cursor, {"chain_id": chain_id})
+            ((known, sequence, number),) = tx.rows(SQL.webhook_cursor, {"chain_id": chain_id})
+            done = sequence if known == outbox else 0
+            for event in events:
+                if event.sequence > done:
+                    number = _take_over(tx, chain_id, event, number, now)
+            newest = max(done, events[-1].sequence)
+            where = {"chain_id": chain_id, "outbox": outbox, "sequence": newest, "number": number}
+            tx.run(SQL.put_webhook_cursor, where)
+
+        await self._store.write(change)
+
+    # -- delivery ------------------------------------------------------------------------------------------------
+
+    async def due_webhooks(self, now: float) -> list[str]:
+        return [webhook for (webhook,) in await self._reader.rows(SQL.due_webhooks, {"now": now})]
+
+    async def due(self, webhook: str, now: float, count: int) -> list[Message]:
+        """The oldest messages of a webhook that may be tried now."""
+        rows = await self._reader.rows(SQL.due_messages, {"webhook": webhook, "now": now, "count": count})
+        return [message_of(row) for row in rows]
+
+    async def claim(self, messages: Sequence[Message], until: float) -> list[Message]:
+        """Begin attempts; the messages that no other process has claimed meanwhile."""
+
+        def change(tx: Transaction) -> list[Message]:
+            claimed = []
+            for one in messages:
+                where = {"id": one.id, "attempts": one.attempts, "next_at": one.next_at, "until": until}
+                if tx.run(SQL.claim_message, where):
+                    claimed.append(msgspec.structs.replace(one, attempts=one.attempts + 1, next_at=until))
+            return claimed
+
+        return await self._store.write(change)
+
+    async def put_bodies(self, bodies: Mapping[str, bytes]) -> set[str]:
+        """Store what is sent, before it is: every attempt sends the same bytes. Return the messages that may be sent:
+        not those that were dropped meanwhile."""
+
+        def change(tx: Transaction) -> set[str]:
+            return {one for one, body in bodies.items() if tx.run(SQL.put_body, {"id": one, "body": body})}
+
+        return await self._store.write(change)
+
+    async def finish(self, finished: Sequence[Finished]) -> None:
+        def change(tx: Transaction) -> None:
+            for one in finished:
+                ended = one.status != PENDING
+                where = {"id": one.message.id, "attempts": one.message.attempts, "status": one.status}
+                tx.run(
+                    SQL.finish_attempt,
+                    {**where, "next_at": one.next_at, "done_at": one.attempt.at if ended else None},
+                )
+                attempt = msgspec.structs.asdict(one.attempt)
+                del attempt["number"]
+                tx.run(SQL.add_attempt, {"message": one.message.id, **attempt})
+            counts = Counter("attempts_failed" if one.attempt.error else "attempts_taken" for one in finished)
+            counts.update(f"messages_{one.status}" for one in finished if one.status != PENDING)
+            tx.run_many(SQL.add_to_counter, [{"name": name, "value": count} for name, count in sorted(counts.items())])
+
+        await self._store.write(change)
+
+    async def drop(self, message: Message, now: float) -> None:
+        """Give up a message that was not sent: its block was rolled back."""
+        await self._store.write(lambda tx: tx.run(SQL.drop_message, {"id": message.id, "now": now}))
+
+    async def postpone(self, message: Message, until: float) -> None:
+        """Undo a claim: the message cannot be sent yet."""
+        where = {"id": message.id, "attempts": message.attempts, "next_at": until}
+        await self._store.write(lambda tx: tx.run(SQL.postpone_message, where))
+
+    async def drop_old(self, before: float, now: float) -> int:
+        """Delete some of the messages that ended before a time, with their attempts; return how many. Those that were
+        pending all the time end."""
+        where = {"before": before, "count": _DROPPED_AT_ONCE}
+
+        def change(tx: Transaction) -> int:
+            tx.run(SQL.expire_messages, {"before": before, "now": now})
+            settled = tx.rows(SQL.settled_by_webhook, {"before": before})
+            tx.run_many(SQL.put_settled, [{"webhook": webhook, "block": block} for webhook, block in settled])
+            tx.run(SQL.drop_old_attempts, where)
+            return tx.run(SQL.drop_old_messages, where)
+
+        return await self._store.write(change)
+
+    # -- lists, tests and replays --------------------------------------------------------------------------------
+
+    async def message(self, message: str) -> Message | None:
+        rows = await self._reader.rows(SQL.message, {"id": message})
+        return message_of(rows[0]) if rows else None
+
+    async def page(self, webhook: str, which: MessageFilter, before: int, count: int) -> list[Message]:
+        """List messages of a webhook with a number below `before`, newest first."""
+        where = {"webhook": webhook, "before": before, "count": count, **msgspec.structs.asdict(which)}
+        return [message_of(row) for row in await self._reader.rows(SQL.messages_before, where)]
+
+    async def attempts(self, message: str) -> list[Attempt]:
+        return [Attempt(*row) for row in await self._reader.rows(SQL.attempts_of, {"message": message})]
+
+    async def counts(self) -> list[MessageCount]:
+        return [MessageCount(*row) for row in await self._reader.rows(SQL.message_counts)]
+
+    async def note_seen(self, now: float) -> None:
+        """Note that messages are being delivered."""
+        await self._store.write(lambda tx: tx.run(SQL.put_counter, {"name": SEEN_AT, "value": int(now)}))
+
+    async def state(self) -> DeliveryState:
+        ((pending, oldest),) = await self._reader.rows(SQL.pending_messages)
+        return DeliveryState(pending, oldest, dict(await self._reader.rows(SQL.webhook_counters)))
+
+    async def pending(self, webhook: str) -> int:
+        return int((await self._reader.rows(SQL.pending_of, {"webhook": webhook}))[0][0])
+
+    async def replay(self, messages: Sequence[str], now: float) -> int:
+        """Send messages again that were delivered, failed or dropped; return how many."""
+
+        def change(tx: Transaction) -> int:
+            return sum(tx.run(SQL.replay_message, {"id": one, "now": now}) for one in messages)
+
+        return await self._store.write(change)
+
+    async def add_test(self, webhook: str, chain_id: str, message: str, body: bytes, now: float) -> None:
+        """Add a message that is about no event."""
+
+        def change(tx: Transaction) -> None:
+            tx.run(SQL.add_webhook_cursor, {"chain_id": chain_id})
+            ((outbox, sequence, number),) = tx.rows(SQL.webhook_cursor, {"chain_id": chain_id})
+            tx.run(SQL.add_message, _row(message, "", webhook, number + 1, TEST, chain_id, 0, b"", now, body))
+            where = {"chain_id": chain_id, "outbox": outbox, "sequence": sequence, "number": number + 1}
+            tx.run(SQL.put_webhook_cursor, where)
+
+        await self._store.write(change)
+
+
+def _take_over(tx: Transaction, chain_id: str, event: OutboxEvent, number: int, now: float) -> int:
+    """Make the messages of one event; the number of the newest message then."""
+    for removal in range(event.removals):
+        rows = tx.rows(SQL.message, {"id": message_id(event.id, removal)})
+        sent = message_of(rows[0]) if rows else None
+        if sent is None:
+            continue
+        tx.run(SQL.drop_message, {"id": sent.id, "now": now})
+        if sent.attempts and sent.body is not None:
+            number += 1
+            taken_back = removal_id(event.id, removal)
+            block = block_of(event.tx_at)
+            body = removed_body(sent.body, taken_back)
+            row = _row(taken_back, event.id, event.webhook, number, REMOVED, chain_id, block, event.tx_hash, now, body)
+            tx.run(SQL.add_message, row)
+    block = block_of(event.tx_at)
+    settled = tx.rows(SQL.settled_block, {"webhook": event.webhook})
+    if not event.is_removed and settled and block > settled[0][0]:
+        number += 1
+        own = message_id(event.id, event.removals)
+        row = _row(own, event.id, event.webhook, number, ACTIVITY, chain_id, block, event.tx_hash, now)
+        tx.run(SQL.add_message, row)
+    return number
+
+
+def removed_body(body: bytes, own_id: str) -> bytes:
+    """The body of the message that takes another one back: the same event, with `removed`."""
+    sent = msgspec.json.decode(body, type=dict[str, Any])
+    logs = [{**log, "removed": True} for log in sent["event"].get("logs", ())]
+    event = sent["event"] | ({"logs": logs} if logs else {})
+    taken_back = {"messageId": own_id, "removed": True, "removedMessageId": sent["messageId"], "event": event}
+    return canonical_json(sent | taken_back)
+
+
+def _row(
+    message: str,
+    event: str,
+    webhook: str,
+    number: int,
+    kind: str,
+    chain_id: str,
+    block: int,
+    tx_hash: bytes,
+    now: float,
+    body: bytes | None = None,
+) -> dict[str, object]:
+    made = Message(message, event, webhook, number, kind, PENDING, chain_id, block, tx_hash, now, 0, now, None, body)
+    return msgspec.structs.asdict(made)
+
+
+def message_of(row: Sequence[object]) -> Message:
+    return Message(*row)  # type: ignore[arg-type]

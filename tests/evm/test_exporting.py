@@ -1,0 +1,309 @@
+"""`icefall export`: every row of the files equals the recorded chain, on both engines, and a run can be continued."""
+
+import csv
+import hashlib
+import json
+import re
+import shutil
+import sqlite3
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pyarrow import parquet
+from tests.api.data_scene import chain_id
+from tests.evm.naive import Item, naive
+from tests.evm.reading_scene import indexed
+from tests.evm.recordings import derived
+from tests.postgres.server import new_prefix, server_url
+
+from icefall import cli
+from icefall.compose.stores import Stores
+from icefall.evm.exporting import files, formats
+from icefall.evm.exporting.files import TableExport, Target
+from icefall.evm.exporting.tables import BY_NAME, TABLES
+from icefall.evm.storing.store import store_path
+
+CHAIN = "berlin-1"
+ID = chain_id(CHAIN)
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data directory with a chain whose logs are stored."""
+    return put_chain(tmp_path_factory.mktemp("exported"))
+
+
+def put_chain(folder: Path) -> Path:
+    path = store_path(folder / "data", ID)
+    path.parent.mkdir(parents=True)
+    shutil.copy(indexed(CHAIN).path, path)
+    return folder / "data"
+
+
+def export(data_dir: Path, out: Path, *flags: str, chain: str = ID) -> int:
+    return cli.main(["export", f"--data-dir={data_dir}", f"--chain={chain}", f"--out={out}", *flags])
+
+
+def rows_of(out: Path, table: str) -> list[dict[str, str]]:
+    manifest = json.loads((out / ID / table / files.MANIFEST).read_text())
+    found = []
+    for file in manifest["files"]:
+        content = (out / ID / table / file["name"]).read_bytes()
+        assert (len(content), hashlib.sha256(content).hexdigest()) == (file["bytes"], file["sha256"])
+        rows = list(csv.DictReader(content.decode().splitlines()))
+        assert len(rows) == file["rows"]
+        found += rows
+    return found
+
+
+def hexed(value: bytes) -> str:
+    return f"0x{value.hex()}"
+
+
+def transaction(item: Item) -> tuple[Any, ...]:
+    number, _, _, tx_hash, at, status, type_id, sender, to, value, nonce, _, gas_used, price, *_ = item
+    amounts = (str(value), str(nonce), str(gas_used), str(price))
+    return (
+        str(number),
+        str(at & 0xFFFFFF),
+        hexed(tx_hash),
+        hexed(sender),
+        hexed(to),
+        bool(status),
+        str(type_id),
+        amounts,
+    )
+
+
+def exported_transaction(row: dict[str, str]) -> tuple[Any, ...]:
+    amounts = (row["value"], row["nonce"], row["gas_used"], row["gas_price"])
+    parties = (row["from_address"], row["to_address"], row["succeeded"] == "true", row["type"], amounts)
+    return (row["block_number"], row["tx_index"], row["tx_hash"], *parties)
+
+
+def test_every_row_equals_the_recorded_chain(data_dir: Path, tmp_path: Path) -> None:
+    assert export(data_dir, tmp_path, "--partition=range:50") == 0
+    chain = naive(CHAIN)
+    assert [exported_transaction(row) for row in rows_of(tmp_path, "transactions")] == list(map(transaction, chain.txs))
+    assert [row["input"] for row in rows_of(tmp_path, "transactions")] == [hexed(data) for data, _ in chain.inputs]
+    transfers = {
+        "erc20_transfers": [(*one[:4], one[4], None, *one[6:9], None, one[9]) for one in chain.erc20],
+        "erc721_transfers": [(*one[:4], one[4], None, *one[6:9], one[9], None) for one in chain.erc721],
+        "erc1155_transfers": [(*one[:6], *one[7:]) for one in chain.erc1155],
+    }
+    for table, expected in transfers.items():
+        shown = [
+            {
+                "block_number": str(number),
+                "log_index": str(at & 0xFFFFFF),
+                "tx_hash": hexed(tx_hash),
+                "token": hexed(token),
+                "from_address": hexed(sender),
+                "to_address": hexed(to),
+                **({} if position is None else {"batch_index": str(position)}),
+                **({} if token_id is None else {"token_id": str(token_id)}),
+                **({"last_token_id": ""} if value is None else {"value": str(value)}),
+            }
+            for number, _, _, tx_hash, at, position, token, sender, to, token_id, value in expected
+        ]
+        found = rows_of(tmp_path, table)
+        assert [{name: row[name] for name in row if name != "block_time"} for row in found] == shown, table
+    blocks = [line.line["block"] for line in derived(CHAIN)]
+    assert [(row["number"], row["hash"]) for row in rows_of(tmp_path, "blocks")] == [
+        (str(int(block["number"], 16)), block["hash"]) for block in blocks
+    ]
+    logs = [log for line in derived(CHAIN) for receipt in line.line["receipts"] for log in receipt["logs"]]
+    assert [(row["address"], row["data"], row["topic0"]) for row in rows_of(tmp_path, "logs")] == [
+        (log["address"].lower(), log["data"], (log["topics"] or [""])[0]) for log in logs
+    ]
+    assert len(rows_of(tmp_path, "internal_transactions")) == len(chain.internals)
+    assert [row["address"] for row in rows_of(tmp_path, "contracts")] == [hexed(one[0]) for one in chain.deployments]
+
+
+def test_both_engines_write_the_same_files(data_dir: Path, tmp_path: Path) -> None:
+    prefix = new_prefix()
+    url = server_url()
+    assert cli.main(["copy", str(data_dir), url, f"--store-prefix={prefix}"]) == 0
+    assert export(data_dir, tmp_path / "files") == 0
+    assert export(data_dir, tmp_path / "server", f"--store={url}", f"--store-prefix={prefix}") == 0
+    for table in TABLES:
+        one, other = (tmp_path / engine / ID / table.name / files.MANIFEST for engine in ("files", "server"))
+        assert one.read_text() == other.read_text(), table.name
+        assert json.loads(one.read_text())["files"][0]["rows"] > 0, table.name
+
+
+@pytest.mark.parametrize("file_format", ["jsonl", "parquet"])
+def test_formats_hold_the_same_values(file_format: str, data_dir: Path, tmp_path: Path) -> None:
+    for table in ("transactions", "tokens", "blocks"):
+        assert export(data_dir, tmp_path, f"--table={table}", f"--format={file_format}") == 0
+        assert export(data_dir, tmp_path / "csv", f"--table={table}") == 0
+        (path,) = (tmp_path / ID / table).glob(f"*.{file_format}")
+        if file_format == "parquet":
+            found = parquet.read_table(path).to_pylist()
+        else:
+            found = [json.loads(line) for line in path.read_text().splitlines()]
+        times = [name for name, kind in BY_NAME[table].columns if kind == "time"]
+        for row, shown in zip(found, rows_of(tmp_path / "csv", table), strict=True):
+            for name, value in row.items():
+                if file_format == "parquet" and name in times:
+                    assert value.strftime("%Y-%m-%dT%H:%M:%SZ") == shown[name]
+                else:
+                    assert ("" if value is None else str(value).lower()) == shown[name].lower(), name
+
+
+def test_a_later_run_adds_what_is_new(data_dir: Path, tmp_path: Path) -> None:
+    flags = ("--table=blocks", "--partition=range:50")
+    assert export(data_dir, tmp_path, *flags, "--to=120") == 0
+    names = {path.name: path.stat().st_mtime_ns for path in (tmp_path / ID / "blocks").glob("*.csv")}
+    assert set(names) == {f"{ID}__blocks__{span}.csv" for span in ("0_49", "50_99", "100_120")}
+    assert export(data_dir, tmp_path, *flags) == 0
+    later = {path.name: path.stat().st_mtime_ns for path in (tmp_path / ID / "blocks").glob("*.csv")}
+    whole = {f"{ID}__blocks__{span}.csv" for span in ("0_49", "50_99")}
+    assert {name: later[name] for name in whole} == {name: names[name] for name in whole}
+    assert f"{ID}__blocks__100_120.csv" not in later
+    assert [int(row["number"]) for row in rows_of(tmp_path, "blocks")] == [
+        line.line["number"] for line in derived(CHAIN)
+    ]
+
+
+class Killed(Exception):
+    pass
+
+
+def test_a_run_that_was_killed_is_continued(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = ("--table=blocks", "--partition=range:50")
+    written: list[Path] = []
+
+    class DyingWriter(formats.CsvWriter):
+        def __init__(self, path: Path, columns: Any) -> None:
+            written.append(path)
+            if len(written) == 3:
+                path.write_text("half a line")
+                raise Killed
+            super().__init__(path, columns)
+
+    monkeypatch.setitem(formats.FORMATS, "csv", DyingWriter)
+    with pytest.raises(Killed):
+        export(data_dir, tmp_path, *flags)
+    assert list((tmp_path / ID / "blocks").glob("*.tmp"))
+    assert export(data_dir, tmp_path, *flags) == 0
+    assert len(written) == len(set(written)) + 1  # the third alone was begun twice
+    assert not list((tmp_path / ID / "blocks").glob("*.tmp"))
+    assert len(rows_of(tmp_path, "blocks")) == len(derived(CHAIN))
+
+
+class Interrupting:
+    """A reader that calls a function after its first piece of rows, as a rollback may happen then."""
+
+    def __init__(self, reader: Any, statement: str, happen: Callable[[], None]) -> None:
+        self._reader = reader
+        self._statement = statement
+        self._happen: Iterator[Callable[[], None]] = iter([happen])
+
+    def read(self, statement: str, params: Any = ()) -> list[Any]:
+        rows: list[Any] = self._reader.read(statement, params)
+        if statement == self._statement:
+            next(self._happen, lambda: None)()
+        return rows
+
+
+def test_a_file_is_of_one_history(tmp_path: Path) -> None:
+    put_chain(tmp_path)
+    path = store_path(tmp_path / "data", ID)
+
+    def roll_back() -> None:
+        with sqlite3.connect(path) as writer:
+            writer.execute("insert or replace into meta values ('rollbacks', '7')")
+            writer.execute("update block set hash = x'aa' where number = 20")
+        writer.close()
+
+    reader = Stores(tmp_path / "data").chain_blocking_reader(ID)
+    assert reader is not None
+    table = BY_NAME["blocks"]
+    target = Target(tmp_path, ID, "csv", "range:50", formats.CsvWriter)
+    interrupted: Any = Interrupting(reader, table.statement, roll_back)
+    ((file, was_there),) = TableExport(interrupted, table, target).run([(0, 49)])
+    reader.close()
+    assert (file.rows, was_there) == (50, False)
+    assert rows_of(tmp_path, "blocks")[20]["hash"] == "0xaa"
+
+
+def test_a_file_whose_last_block_was_replaced_is_written_again(tmp_path: Path) -> None:
+    put_chain(tmp_path)
+    flags = ("--table=blocks", "--partition=range:50", "--to=99")
+    assert export(tmp_path / "data", tmp_path, *flags) == 0
+    with sqlite3.connect(store_path(tmp_path / "data", ID)) as writer:
+        writer.execute("update block set hash = x'bb' where number = 99")
+    writer.close()
+    assert export(tmp_path / "data", tmp_path, *flags) == 0
+    assert rows_of(tmp_path, "blocks")[99]["hash"] == "0xbb"
+
+
+def test_days_are_those_of_utc(data_dir: Path, tmp_path: Path) -> None:
+    assert export(data_dir, tmp_path, "--table=blocks", "--partition=day") == 0
+    manifest = json.loads((tmp_path / ID / "blocks" / files.MANIFEST).read_text())
+    days = [
+        {row["time"][:10] for row in csv.DictReader((tmp_path / ID / "blocks" / file["name"]).read_text().splitlines())}
+        for file in manifest["files"]
+    ]
+    assert all(len(day) == 1 for day in days)
+    assert len({day for found in days for day in found}) == len(days)
+
+
+def test_the_questions_of_the_page_are_answered(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every query of docs/analysis.md runs on the exported files, and the first two agree with the chain."""
+    assert export(data_dir, tmp_path / "export", "--format=parquet", "--partition=range:50") == 0
+    monkeypatch.chdir(tmp_path)
+    queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "analysis.md").read_text(), re.DOTALL)
+    answers = [duckdb.sql(query.replace("export/43114/", f"export/{ID}/")).fetchall() for query in queries]
+    assert [bool(answer) for answer in answers] == [True] * 5
+    holdings: dict[tuple[str, str], int] = defaultdict(int)
+    for *_, token, sender, to, value in naive(CHAIN).erc20:
+        holdings[hexed(token), hexed(sender)] -= value
+        holdings[hexed(token), hexed(to)] += value
+    wrong_logs = {token for (token, holder), value in holdings.items() if value < 0 and int(holder, 16)}
+    found = {(token, holder): int(balance) for _, token, holder, balance in answers[0] if token not in wrong_logs}
+    assert len(found) > 20
+    assert found == {key: holdings[key] for key in found}
+    assert sum(transfers for _, _, transfers, _ in answers[1]) == len(naive(CHAIN).erc20)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
+def test_text_that_anyone_may_write_is_no_formula(text: str) -> None:
+    assert formats.guarded(text) == f"'{text}"
+    assert formats.guarded(f"a{text}") == f"a{text}"
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--table=block",), "--table=block is not known; did you mean blocks?"),
+        (("--format=xls",), "--format=xls is not known; use one of csv, jsonl, parquet"),
+        (("--partition=range:0",), "--partition=range:0 is neither day nor range:N, as in range:100000"),
+        (("--from=x",), "--from=x is not a block number"),
+        (("--from=999999",), "blocks 0 to"),
+    ],
+)
+def test_a_flag_that_makes_no_sense_is_refused(
+    flags: tuple[str, ...], message: str, data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(data_dir, tmp_path, *flags) == 1
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_another_export_is_refused(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(data_dir, tmp_path, "--table=blocks") == 0
+    assert export(data_dir, tmp_path, "--table=blocks", "--format=jsonl") == 1
+    assert "holds an export with another format, partition or columns" in capsys.readouterr().err
+    assert export(data_dir, tmp_path, chain="77") == 1
+    assert "chain 77 is not indexed" in capsys.readouterr().err

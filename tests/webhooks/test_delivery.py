@@ -1,0 +1,316 @@
+"""Delivery: every message is taken at least once, by receivers of any kind, whatever is killed meanwhile."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.webhooks.scene import Scene, Sends, blocks, busiest, listening, receiver_access, transactions_of
+
+from icefall.webhooks.model import Webhook
+from icefall.webhooks.retrying import ATTEMPTS_MAX, DELAYS_S, LEASE_S, Outcome
+from icefall.webhooks.signing import signature_of
+
+FAILED = Outcome(503, "it answered 503")
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Iterator[Scene]:
+    made = Scene(tmp_path)
+    yield made
+    made.close()
+
+
+async def few(scene: Scene, **fields: object) -> tuple[Webhook, list[str]]:
+    """A webhook whose first events are in the store: the hashes of their transactions."""
+    address = busiest()
+    webhook = await scene.webhook(address, **fields)
+    of = blocks()[:12]
+    await scene.put(of)
+    return webhook, transactions_of(address, of)
+
+
+async def stored(scene: Scene, webhook: Webhook) -> Webhook:
+    found = await scene.registry.webhook(webhook.id)
+    assert found is not None
+    return found
+
+
+def test_a_receiver_that_fails_gets_the_same_bytes_again(scene: Scene) -> None:
+    async def run() -> None:
+        _, hashes = await few(scene)
+        sends = Sends(lambda _: FAILED)
+        await scene.delivery(sends).drain()
+        assert sends.hashes() == hashes
+        for delay in DELAYS_S[:2]:
+            scene.now += delay - 1
+            count = len(sends.sent)
+            await scene.delivery(sends).drain()
+            assert len(sends.sent) == count, "not before its time"
+            scene.now += 1
+            await scene.delivery(sends).drain()
+            assert len(sends.sent) == count + len(hashes)
+        sends.answer = lambda _: Outcome(200)
+        scene.now += DELAYS_S[2]
+        await scene.delivery(sends).drain()
+        by_id: dict[str, set[bytes]] = {}
+        for _, body, headers in sends.sent:
+            by_id.setdefault(headers["webhook-id"], set()).add(body)
+        assert [len(one) for one in by_id.values()] == [1] * len(hashes)
+        attempts = await scene.messages.attempts(next(iter(by_id)))
+        assert [(one.code, one.error) for one in attempts] == [(503, FAILED.error)] * 3 + [(200, "")]
+
+    asyncio.run(run())
+
+
+def test_a_webhook_is_switched_off_after_the_last_attempt_and_can_go_on(scene: Scene) -> None:
+    async def run() -> None:
+        webhook, hashes = await few(scene)
+        sends = Sends(lambda _: FAILED)
+        for _ in range(ATTEMPTS_MAX):
+            await scene.delivery(sends).drain()
+            scene.now += DELAYS_S[-1]
+        off = await stored(scene, webhook)
+        assert (off.status, off.reason) == ("inactive", f"a message was not taken in {ATTEMPTS_MAX} attempts")
+        assert len(sends.sent) == ATTEMPTS_MAX * len(hashes)
+        sends.answer = lambda _: Outcome(200)
+        await scene.registry.put(webhook, resumed_since=0.0, now=scene.now)
+        await scene.delivery(sends).drain()
+        assert sorted(sends.hashes()[-len(hashes) :]) == sorted(hashes)
+
+    asyncio.run(run())
+
+
+def test_gone_switches_off_at_once(scene: Scene) -> None:
+    async def run() -> None:
+        webhook, _ = await few(scene)
+        await scene.delivery(Sends(lambda _: Outcome(410, "it answered 410"))).drain()
+        assert (await stored(scene, webhook)).reason == "the receiver answered 410 Gone"
+
+    asyncio.run(run())
+
+
+def test_in_order_the_next_message_waits_for_the_one_before(scene: Scene) -> None:
+    async def run() -> None:
+        _, hashes = await few(scene, ordered=1)
+        sends = Sends(lambda _: FAILED)
+        await scene.delivery(sends).drain()
+        assert sends.hashes() == hashes[:1]
+        sends.answer = lambda _: Outcome(204)
+        scene.now += DELAYS_S[0]
+        await scene.delivery(sends).drain()
+        assert sends.hashes() == [hashes[0], *hashes]
+
+    asyncio.run(run())
+
+
+def test_two_processes_share_the_work_and_one_that_dies_loses_nothing(scene: Scene) -> None:
+    async def run() -> None:
+        _, hashes = await few(scene)
+        hung = asyncio.Event()
+
+        async def hangs(*_: object) -> Outcome:
+            await hung.wait()
+            return Outcome(200)
+
+        dying, sends = scene.delivery(hangs, per_webhook=3), Sends()
+        assert await dying.round() == 3
+        other = scene.delivery(sends)
+        await other.drain()
+        assert sends.hashes() == hashes[3:], "what another process sends is left to it"
+        scene.now += LEASE_S  # and it was killed
+        await other.drain()
+        assert sorted(sends.hashes()) == sorted(hashes)
+        hung.set()
+
+    asyncio.run(run())
+
+
+def test_a_slow_receiver_does_not_delay_another(scene: Scene) -> None:
+    async def run() -> None:
+        address = busiest()
+        hanging = await scene.webhook(address, url="http://hangs/", number=1)
+        await scene.webhook(address, url="http://answers/", number=2)
+        of = blocks()[:12]
+        await scene.put(of)
+        hung, sends = asyncio.Event(), Sends()
+
+        async def send(url: str, body: bytes, headers: dict[str, str]) -> Outcome:
+            if url == hanging.url:
+                await hung.wait()
+            return await sends(url, body, headers)
+
+        delivery = scene.delivery(send, total=64)
+        running = asyncio.create_task(delivery.run())
+        while len(sends.sent) < len(transactions_of(address, of)):
+            await asyncio.sleep(0)
+        assert {url for url, _, _ in sends.sent} == {"http://answers/"}
+        hung.set()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+        await delivery.close()
+
+    asyncio.run(run())
+
+
+def test_replays_and_tests(scene: Scene) -> None:
+    async def run() -> None:
+        webhook, hashes = await few(scene)
+        sends = Sends()
+        await scene.delivery(sends).drain()
+        first = sends.bodies()[0]["messageId"]
+        assert await scene.messages.replay([first, "unknown"], scene.now) == 1
+        await scene.messages.add_test(webhook.id, webhook.chain_id, "test", b'{"test":true}', scene.now)
+        await scene.delivery(sends).drain()
+        assert sends.sent[-2][1] == sends.sent[0][1]
+        assert sends.sent[-1][1] == b'{"test":true}'
+        assert len(sends.sent) == len(hashes) + 2
+        state = await scene.messages.state()
+        assert (state.pending, state.counters["messages_delivered"]) == (0, len(sends.sent))
+
+    asyncio.run(run())
+
+
+def test_signatures_follow_a_rotation_with_an_overlap(scene: Scene) -> None:
+    async def run() -> None:
+        await few(scene)
+        (old,) = await scene.secrets.valid("")
+        new = await scene.secrets.rotate("")
+        assert await scene.secrets.valid("") == [new, old]
+        sends = Sends()
+        await scene.delivery(sends).drain()
+        _, body, headers = sends.sent[0]
+        signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+        assert headers["x-signature"] == signature_of(new, body)
+        assert headers["webhook-signature"].split() == [f"v1,{signature_of(one, signed)}" for one in (new, old)]
+        scene.now += 2 * 86400
+        assert await scene.secrets.valid("") == [new]
+        rows = await scene.registry.secrets_of("")
+        assert not any(new in value or old in value for _, value, _ in rows), "what is stored is encrypted"
+
+    asyncio.run(run())
+
+
+# -- the way out -------------------------------------------------------------------------------------------------
+
+
+async def _answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: bytes) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    size = int(next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))[15:])
+    body = await reader.readexactly(size)
+    writer.write(answer)
+    await writer.drain()
+    writer.close()
+    return head + body
+
+
+ANSWERS = {
+    "taken": (b"HTTP/1.1 204 No Content\r\n\r\n", Outcome(204)),
+    "redirect": (
+        b"HTTP/1.1 302 Found\r\nlocation: http://169.254.169.254/\r\ncontent-length: 0\r\n\r\n",
+        Outcome(302, "it answered 302"),
+    ),
+    "busy": (
+        b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n",
+        Outcome(429, "it answered 429", 7.0),
+    ),
+    "gigabytes": (b"HTTP/1.1 200 OK\r\ncontent-length: 4000000000\r\n\r\n" + b"x" * 65536, Outcome(200)),
+}
+
+
+@pytest.mark.parametrize("kind", ANSWERS)
+def test_answers_of_receivers(kind: str) -> None:
+    answer, outcome = ANSWERS[kind]
+
+    async def run() -> None:
+        got: list[bytes] = []
+
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            try:
+                got.append(await _answered(reader, writer, answer))
+            except ConnectionError:
+                writer.close()
+
+        async with listening(handle) as url:
+            assert await receiver_access().send(url, b'{"a":1}', {"webhook-id": "x"}) == outcome
+        assert len(got) <= 1
+        if got:
+            assert got[0].startswith(b"POST /hook HTTP/1.1\r\n")
+            assert b"webhook-id: x" in got[0]
+            assert got[0].endswith(b'\r\n\r\n{"a":1}')
+
+    asyncio.run(run())
+
+
+def test_a_receiver_that_closes_in_the_middle_has_not_taken_it() -> None:
+    async def run() -> None:
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 20")
+            writer.close()
+
+        async with listening(handle) as url:
+            outcome = await receiver_access().send(url, b"{}", {})
+        assert not outcome.is_taken
+        assert outcome.code == 0
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://10.0.0.1/",
+        "https://169.254.169.254/latest",
+        "http://93.184.216.34/",  # plain http to a public address
+        "https://93.184.216.34:8443/",
+        "https://user:secret@93.184.216.34/",
+        "https://[::ffff:10.0.0.1]/",
+        "https://[64:ff9b::a00:1]/",
+        "ftp://93.184.216.34/",
+        "https://2130706433/",
+    ],
+)
+def test_urls_that_nothing_is_sent_to(url: str) -> None:
+    async def run() -> None:
+        outcome = await receiver_access().send(url, b"{}", {})
+        assert (outcome.code, outcome.error) == (0, "the URL leads to an address, port or scheme that is not allowed")
+
+    asyncio.run(run())
+
+
+def test_a_name_is_looked_up_for_every_attempt(scene: Scene) -> None:
+    """A name that leads to a receiver first and to a forbidden address later."""
+
+    async def run() -> None:
+        addresses = iter(["127.0.0.1", "10.0.0.1"])
+
+        async def lookup(_host: str) -> list[str]:
+            return [next(addresses)]
+
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await _answered(reader, writer, b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
+
+        access = receiver_access()
+        access._fetcher._lookup = lookup
+        async with listening(handle) as url:
+            named = url.replace("127.0.0.1", "rebinds.example")
+            assert (await access.send(named, b"{}", {})).is_taken
+            assert (await access.send(named, b"{}", {})).error.startswith("the URL leads to")
+
+    asyncio.run(run())
+
+
+def test_a_body_is_canonical_and_of_the_types_that_clients_know(scene: Scene) -> None:
+    async def run() -> None:
+        await few(scene)
+        sends = Sends()
+        await scene.delivery(sends).drain()
+        for _, body, _ in sends.sent:
+            parsed = msgspec.json.decode(body)
+            assert "null" not in body.decode()
+            assert parsed["event"]["transaction"]["networkToken"]["tokenName"] == "Ether €"
+            assert "€".encode() in body, "not escaped"
+
+    asyncio.run(run())

@@ -177,8 +177,8 @@ def test_balances_are_those_the_node_said(scene: NetworkScene) -> None:
         if method not in ("platform.getBalance", "platform.getStake") or height not in heights:
             continue
         said, params = row["response"].get("result"), row["params"] if isinstance(row["params"], dict) else {}
-        asked_for = params.get("addresses")
-        if said is None or not 1 <= len(asked_for or ()) <= ADDRESSES_MAX or params.get("validatorsOnly"):
+        asked_for = params.get("addresses") or []
+        if said is None or not 1 <= len(asked_for) <= ADDRESSES_MAX or params.get("validatorsOnly"):
             continue
         at = "" if height == int(blocks[0]["blockNumber"]) else f"&blockTimestamp={heights[height]}"
         shown = scene.result(f"{P}/balances?addresses={','.join(asked_for)}{at}")["balances"]

@@ -174,6 +174,7 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
         text = "given.toml" if row.name == "config-file" else row.default_for("up") or "x"
         verb = "up" if "up" in row.verbs else row.verbs[0]
         special = dict.fromkeys(("upstream", "node-url", "metrics-url"), "http://a") | {
+            "network-name": "fuji",
             "log-display-level": "warn",
             "from": "5",
             "to": "5",

@@ -8,6 +8,7 @@ from icefall.api.describing import site
 from icefall.api.http import service
 from icefall.api.http.row import LISTENERS, Rest, Rpc
 from icefall.api.metrics.endpoints import METRICS_ENDPOINTS
+from icefall.api.networks.endpoints import NETWORKS_ENDPOINTS
 from icefall.api.node.endpoints import NODE_ENDPOINTS
 
 _JS, _CSS = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
@@ -37,6 +38,7 @@ COMMON_ENDPOINTS: tuple[Rest, ...] = (
 ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *NODE_ENDPOINTS,
     *CHAIN_DATA_ENDPOINTS,
+    *NETWORKS_ENDPOINTS,
     *USAGE_ENDPOINTS,
     *WEBHOOK_ENDPOINTS,
     *METRICS_ENDPOINTS,

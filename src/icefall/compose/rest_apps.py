@@ -13,6 +13,8 @@ from icefall.api.http.app import App
 from icefall.api.http.paging import NumberPaging, Paging
 from icefall.api.http.row import DATA, METRICS
 from icefall.api.metrics.handlers import MetricsClock
+from icefall.api.networks.handlers.utxos import NetworkClock
+from icefall.api.networks.network import Networks
 from icefall.compose.app_parts import (
     access_gate,
     links_page,
@@ -21,6 +23,7 @@ from icefall.compose.app_parts import (
     service_origins,
 )
 from icefall.compose.served_chains import ServedChains
+from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
 from icefall.compose.webhooks import webhook_services
 from icefall.config.settings import Config
@@ -51,6 +54,8 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: served.directory,
         **webhook_services(config, stores, store),
+        Networks: Networks(served_network(config, stores) if with_engine else None),
+        NetworkClock: NetworkClock(),
     }
     gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(

@@ -53,6 +53,7 @@ VERBS_OF_GROUP = {
 C_CHAINS = ("43112", "43113", "43114")  # of the local network, fuji and mainnet
 AVAX = dict.fromkeys(C_CHAINS, "AVAX")  # EVM chains whose native token is AVAX
 
+NetworkName: TypeAlias = Literal["mainnet", "fuji", "testnet"]
 DialectName: TypeAlias = Literal["interface", "live"]
 RateLimits: TypeAlias = Literal["auto", "on", "off"]
 LogLevel: TypeAlias = Literal["verbo", "debug", "trace", "info", "warn", "error", "fatal", "off"]
@@ -203,6 +204,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "10s", "Age of a replica's rows above which the next replica is read instead, and then --store.", OF_REPLICAS)]
 
     network_id: Annotated[types.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
+    network_name: Annotated[str, types.or_empty(types.choice(NetworkName)), Setting(
+        "", "Name of this network at /v1/networks/, besides its own; empty: its own if it is one of them, else fuji.",
+        UP_ONLY)]
     genesis_file: Annotated[types.Path, Setting("", "Genesis of a network that Icefall does not ship.")]
     upstream: Annotated[types.Urls, Setting("", "Nodes to follow; none runs a network of its own.")]
     tx_fee: Annotated[types.Amount, Setting("1000000", "Fee of a transaction, in nAVAX.")]

@@ -8,6 +8,8 @@ from tests.pchain.recorded import Playback
 
 from icefall.db.engine import Store
 from icefall.pchain import stakers
+from icefall.pchain.listing import PlatformLists
+from icefall.pchain.model import Priority, UtxoState
 from icefall.pchain.reading import PlatformReader
 from icefall.wire.ids import PRIMARY_NETWORK
 from icefall.xchain.store import NEWEST
@@ -55,4 +57,25 @@ async def pchain_outcomes(store: Store, folder: Path) -> dict[str, Any]:
             some = await reader.atomic_utxos(chain.chain_id, address, NEWEST, 5)
             places = [await reader.atomic_position(chain.chain_id, address, one.utxo_id) for one in some]
             found[f"from {chain.name} {address.hex()}"] = [some, places]
-    return found
+    return found | {"lists": await _lists(store, ledger.height + 1)}
+
+
+async def _lists(store: Store, blocks: int) -> list[Any]:
+    """Every list of the P-Chain, both ways."""
+    lists, txs = PlatformLists(store), await PlatformLists(store).tx_count()
+    found: list[Any] = [await lists.blocks(0, blocks, 200), await lists.block(5), await lists.txid_at(3)]
+    found.append(await lists.block(found[1].block_id))
+    middle = found[1].time
+    found += [await lists.first_height(middle, blocks), await lists.first_seq(middle, txs)]
+    found += [await lists.stake_sums(PRIMARY_NETWORK, one) for one in (Priority.VALIDATOR, Priority.DELEGATOR)]
+    addresses = [row[0] for row in store.read("select distinct address from p_utxo_owner order by address")]
+    utxo_ids = [row[0] for row in store.read("select utxo_id from p_utxo order by position")]
+    every = await lists.txs(0, txs, txs, upwards=True)
+    for upwards in (True, False):
+        found.append(await lists.txs(1, txs, 20, upwards=upwards))
+        found.append(await lists.txs_of(addresses[:4], 1, txs, 20, upwards=upwards))
+        found.append(await lists.utxos_of(addresses[:4], tuple(UtxoState), None, 50, upwards=upwards))
+    found += [await lists.amounts(addresses[0], state, -1, 50) for state in UtxoState]
+    found += [await lists.txs_with_ids([one.txid for one in every]), await lists.utxos_with_ids(utxo_ids)]
+    found += [await lists.stakers_with_ids([one.txid for one in every])]
+    return [*found, [await lists.rewards_of(one.seq) for one in every]]

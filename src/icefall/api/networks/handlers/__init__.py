@@ -1,0 +1,1 @@
+"""Handlers of the primary network interface, by subject."""

@@ -1,0 +1,103 @@
+"""Handlers of transactions of the P-Chain. Filters read a bounded number of rows: a page may be short then, and its
+token tells whether there is more."""
+
+from collections.abc import Awaitable, Callable
+
+from msgspec import UNSET, UnsetType
+
+from icefall.api.http.paging import Paging, cursor_of, pack_cursor
+from icefall.api.networks.handlers.blocks import check_times
+from icefall.api.networks.network import Networks, PrimaryNetwork
+from icefall.api.networks.render.transactions import rendered_txs
+from icefall.api.networks.schema.transactions import (
+    PlatformTransaction,
+    PlatformTransactionPage,
+    PlatformTxParams,
+    PlatformTxsParams,
+)
+from icefall.errors import NotFound
+from icefall.pchain.listing import ListedTx
+from icefall.pchain.model import StakerState
+from icefall.wire.pvm import types as t
+
+SCAN_MAX = 1000  # rows that a request with a filter reads
+_TXS, _STAKING = "platformTransactions", "platformStaking"
+_STAKING_TYPES = frozenset(
+    {
+        t.AddValidatorTx.type_id,
+        t.AddDelegatorTx.type_id,
+        t.AddSubnetValidatorTx.type_id,
+        t.AddPermissionlessValidatorTx.type_id,
+        t.AddPermissionlessDelegatorTx.type_id,
+    }
+)
+_Filter = Callable[[list[ListedTx]], Awaitable[list[ListedTx]]]
+
+
+async def get_transaction(params: PlatformTxParams, networks: Networks) -> PlatformTransaction:
+    network = await networks.find(params.network, params.blockchain_id)
+    found = await network.lists.txs_with_ids([params.tx_hash])
+    if not found:
+        raise NotFound("the P-Chain has no such transaction")
+    return (await rendered_txs(network, list(found.values()), with_genesis=True))[0]
+
+
+async def list_transactions(params: PlatformTxsParams, networks: Networks, paging: Paging) -> PlatformTransactionPage:
+    network = await networks.find(params.network, params.blockchain_id)
+    types = frozenset(params.tx_types)
+
+    async def wanted(rows: list[ListedTx]) -> list[ListedTx]:
+        return [row for row in rows if row.type_id in types]
+
+    return await _page(_TXS, params, network, paging, wanted if types else None)
+
+
+async def list_staking(params: PlatformTxsParams, networks: Networks, paging: Paging) -> PlatformTransactionPage:
+    """Transactions whose staker is a current one."""
+    network = await networks.find(params.network, params.blockchain_id)
+    types = _STAKING_TYPES & frozenset(params.tx_types) if params.tx_types else _STAKING_TYPES
+
+    async def wanted(rows: list[ListedTx]) -> list[ListedTx]:
+        staking = [row for row in rows if row.type_id in types]
+        stakers = await network.lists.stakers_with_ids([row.txid for row in staking])
+        return [row for row in staking if row.txid in stakers and stakers[row.txid].state == StakerState.CURRENT]
+
+    return await _page(_STAKING, params, network, paging, wanted)
+
+
+async def _page(
+    route: str, params: PlatformTxsParams, network: PrimaryNetwork, paging: Paging, wanted: _Filter | None
+) -> PlatformTransactionPage:
+    low, below = await _range(route, params, network, paging)
+    addresses, upwards = network.parsed(params.addresses), params.sort_order == "asc"
+    limit = SCAN_MAX if wanted else params.page_size + 1
+    if addresses:
+        rows = await network.lists.txs_of(addresses, low, below, limit, upwards=upwards)
+    else:
+        rows = await network.lists.txs(low, below, limit, upwards=upwards)
+    found = await wanted(rows) if wanted else rows
+    last: ListedTx | None = None  # the page continues behind it
+    if len(found) > params.page_size:
+        found = found[: params.page_size]
+        last = found[-1]
+    elif len(rows) == limit:
+        last = rows[-1]
+    token: str | UnsetType = UNSET if last is None else paging.token(route, params, pack_cursor(last.seq))
+    return PlatformTransactionPage(
+        next_page_token=token, transactions=await rendered_txs(network, found), chain_info=network.chain_info
+    )
+
+
+async def _range(route: str, params: PlatformTxsParams, network: PrimaryNetwork, paging: Paging) -> tuple[int, int]:
+    """The numbers of the transactions of a time frame, both ends included, and of what is left after a page."""
+    check_times(params.start_timestamp, params.end_timestamp)
+    low, below = 0, await network.lists.tx_count()
+    count = below
+    if params.start_timestamp is not None:
+        low = await network.lists.first_seq(params.start_timestamp, count)
+    if params.end_timestamp is not None:
+        below = await network.lists.first_seq(params.end_timestamp + 1, count)
+    cursor = cursor_of(route, params, paging)
+    if cursor is not None:
+        low, below = (max(low, cursor[0] + 1), below) if params.sort_order == "asc" else (low, min(below, cursor[0]))
+    return low, below

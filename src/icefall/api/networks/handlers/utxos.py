@@ -1,0 +1,161 @@
+"""Handlers of outputs and balances of addresses on the P-Chain."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from icefall.api.http.paging import Paging, cursor_of, pack_cursor
+from icefall.api.networks.network import Networks, PrimaryNetwork
+from icefall.api.networks.render.utxos import stored_utxo
+from icefall.api.networks.schema.transactions import (
+    CategoryAmount,
+    PlatformBalances,
+    PlatformBalancesParams,
+    PlatformBalancesResult,
+    PlatformUtxoPage,
+    PlatformUtxosParams,
+    SharedAmount,
+)
+from icefall.errors import BadRequest
+from icefall.pchain.listing import AmountRow, ListedUtxo
+from icefall.pchain.model import UtxoState, plain_output
+from icefall.wire.ids import id_text
+from icefall.wire.pvm.codec import unpack_utxo
+from icefall.xchain.store import NEWEST
+
+PIECE = 1000  # outputs read at a time, so that other requests can run in between
+_UTXOS = "platformUtxos"
+_UNSPENT = (UtxoState.UNSPENT, UtxoState.STAKED)
+_ALL = (*_UNSPENT, UtxoState.SPENT)
+
+
+class NetworkClock(msgspec.Struct, frozen=True):
+    """Unix time, for balances of now."""
+
+    now: Callable[[], float] = time.time
+
+
+async def list_utxos(params: PlatformUtxosParams, networks: Networks, paging: Paging) -> PlatformUtxoPage:
+    network = await networks.find(params.network, params.blockchain_id)
+    addresses = network.parsed(params.addresses)
+    (at,) = cursor_of(_UTXOS, params, paging) or (None,)
+    states, upwards = _ALL if params.include_spent else _UNSPENT, params.sort_order == "asc"
+    rows = await network.lists.utxos_of(addresses, states, at, params.page_size + 1, upwards=upwards)
+    token: str | UnsetType = UNSET
+    if len(rows) > params.page_size:
+        rows.pop()
+        token = paging.token(_UTXOS, params, pack_cursor(rows[-1].position))
+    shown = [row for row in rows if _can_spend(row, set(addresses))]
+    await network.assets.load({unpack_utxo(row.raw).asset_id for row in shown})
+    utxos = [stored_utxo(network, row) for row in shown]
+    return PlatformUtxoPage(next_page_token=token, utxos=utxos, chain_info=network.chain_info)
+
+
+def _can_spend(row: ListedUtxo, addresses: set[bytes]) -> bool:
+    """Whether the addresses together reach the output's threshold."""
+    owners = plain_output(unpack_utxo(row.raw).output)[2]
+    return len(addresses.intersection(owners.addresses)) >= owners.threshold
+
+
+async def balances(params: PlatformBalancesParams, networks: Networks, clock: NetworkClock) -> PlatformBalancesResult:
+    network = await networks.find(params.network, params.blockchain_id)
+    now = int(clock.now())
+    at = now if params.block_timestamp is None else params.block_timestamp
+    if at > now:
+        raise BadRequest(f"blockTimestamp must not be in the future, got {at}")
+    addresses, is_past = network.parsed(params.addresses), params.block_timestamp is not None
+    sums: dict[str, dict[bytes, list[int]]] = {}
+    seen: set[int] = set()
+    for address in addresses:
+        for state in _ALL if is_past else _UNSPENT:
+            above = -1
+            while rows := await network.lists.amounts(address, state, above, PIECE):
+                for row in rows:
+                    category = _category(row, at, is_past=is_past)
+                    if category is not None and row.position not in seen:
+                        total = sums.setdefault(category, {}).setdefault(row.asset_id, [0, 0])
+                        total[0] += row.amount
+                        total[1] += 1
+                    if len(addresses) > 1 and len(row.addresses) > len(address):
+                        seen.add(row.position)  # another of the addresses may own it too
+                above = rows[-1].position
+                await asyncio.sleep(0)
+    await network.assets.load({asset_id for totals in sums.values() for asset_id in totals})
+    plain = {
+        category: [_amount(network, asset_id, *total) for asset_id, total in sums.get(category, {}).items()]
+        for category in _CATEGORIES
+    }
+    unlocked, locked = ([], []) if is_past else await _atomic(network, addresses, at)
+    return PlatformBalancesResult(
+        balances=PlatformBalances(**plain, atomic_memory_unlocked=unlocked, atomic_memory_locked=locked),
+        chain_info=network.chain_info,
+    )
+
+
+_CATEGORIES = (
+    "unlocked_unstaked",
+    "unlocked_staked",
+    "locked_platform",
+    "locked_stakeable",
+    "locked_staked",
+    "pending_staked",
+)
+
+
+def _category(row: AmountRow, at: int, *, is_past: bool) -> str | None:
+    """The category of an output at a time; None where it was not there."""
+    if is_past and (row.created_time > at or (row.spent_time is not None and row.spent_time <= at)):
+        return None
+    if row.stake_end is not None and row.stake_start is not None:
+        is_returned = row.returned_time is not None and (not is_past or row.returned_time <= at)
+        if not is_returned:
+            if row.stake_start > at:
+                return "pending_staked"
+            return "locked_staked" if row.stakeable_locktime > row.stake_end else "unlocked_staked"
+    if row.locktime > at:
+        return "locked_platform"
+    return "locked_stakeable" if row.stakeable_locktime > at else "unlocked_unstaked"
+
+
+def _amount(network: PrimaryNetwork, asset_id: bytes, amount: int, count: int) -> CategoryAmount:
+    fields = network.assets.fields(asset_id)
+    return CategoryAmount(type="secp256k1", amount=str(amount), utxo_count=count, **fields)  # type: ignore[arg-type]
+
+
+async def _atomic(
+    network: PrimaryNetwork, addresses: tuple[bytes, ...], now: int
+) -> tuple[list[SharedAmount], list[SharedAmount]]:
+    """What X and C have exported to P and was not imported yet, by lock."""
+    sums: dict[tuple[bool, bytes, bytes], list[int]] = {}
+    for source in (network.x_chain_id, network.c_chain_id):
+        seen: set[bytes] = set()
+        for address in addresses:
+            below = NEWEST
+            while rows := await network.platform.atomic_utxos(source, address, below, PIECE):
+                for row in rows:
+                    utxo = unpack_utxo(row.raw)
+                    amount, _, owners = plain_output(utxo.output)
+                    if row.utxo_id not in seen:
+                        seen.add(row.utxo_id)
+                        total = sums.setdefault((owners.locktime > now, source, utxo.asset_id), [0, 0])
+                        total[0] += amount
+                        total[1] += 1
+                below = rows[-1].position
+                await asyncio.sleep(0)
+    await network.assets.load({asset_id for _, _, asset_id in sums})
+    shown: tuple[list[SharedAmount], list[SharedAmount]] = [], []
+    for (is_locked, source, asset_id), (amount, count) in sums.items():
+        shown[is_locked].append(
+            SharedAmount(
+                type="secp256k1",
+                amount=str(amount),
+                utxo_count=count,
+                shared_with_chain_id=id_text(source),
+                status="pendingImport",
+                **network.assets.fields(asset_id),  # type: ignore[arg-type]
+            )
+        )
+    return shown

@@ -1,0 +1,139 @@
+"""Types of parameters that only the primary network interface has: networks, chains, IDs, bech32 addresses."""
+
+import re
+from typing import Annotated, Any
+
+from icefall.api.http.rest_params import BLOCK_NUMBER, TIMESTAMP, RestParamType, whole
+from icefall.api.http.structs import InvalidValue
+from icefall.wire.errors import WireError
+from icefall.wire.ids import NODE_ID_PREFIX, SHORT_ID_SIZE, id_from_text, node_id_from_text
+from icefall.wire.pvm import types as pvm
+from icefall.wire.text import bech32
+
+ADDRESSES_MAX = 64
+_ADDRESS_SIZE_MAX = 90 + 2  # with the name of a chain and a dash
+_WORD = re.compile(r"[0-9A-Za-z_-]{1,64}")
+
+# Type of transaction -> the name clients know it by.
+TX_NAMES: dict[Any, str] = {
+    pvm.PlatformBaseTx: "BaseTx",
+    pvm.PlatformImportTx: "ImportTx",
+    pvm.PlatformExportTx: "ExportTx",
+} | {
+    kind: kind.__name__
+    for kind in (
+        pvm.AddValidatorTx,
+        pvm.AddSubnetValidatorTx,
+        pvm.AddDelegatorTx,
+        pvm.CreateChainTx,
+        pvm.CreateSubnetTx,
+        pvm.AdvanceTimeTx,
+        pvm.RewardValidatorTx,
+        pvm.RemoveSubnetValidatorTx,
+        pvm.TransformSubnetTx,
+        pvm.AddPermissionlessValidatorTx,
+        pvm.AddPermissionlessDelegatorTx,
+        pvm.TransferSubnetOwnershipTx,
+        pvm.ConvertSubnetToL1Tx,
+        pvm.RegisterL1ValidatorTx,
+        pvm.SetL1ValidatorWeightTx,
+        pvm.IncreaseL1ValidatorBalanceTx,
+        pvm.DisableL1ValidatorTx,
+    )
+}
+TYPE_IDS: dict[str, int] = {name: kind.type_id for kind, name in TX_NAMES.items()}
+_NOT_OF_P = ("CreateAssetTx", "OperationTx", "UNKNOWN")  # known to clients; no transaction of P is one
+
+
+def _word(expected: str, example: str) -> RestParamType:
+    def read(text: str) -> str:
+        if not _WORD.fullmatch(text):
+            raise InvalidValue(expected)
+        return text
+
+    schema = {"type": "string", "minLength": 1, "maxLength": 64}
+    return RestParamType(expected, read, schema, example)
+
+
+def _id(text: str) -> bytes:
+    try:
+        return id_from_text(text)
+    except WireError:
+        raise InvalidValue("an ID: 32 bytes in CB58") from None
+
+
+def _block(text: str) -> int | bytes:
+    try:
+        return int(BLOCK_NUMBER.read(text)) if text.isascii() and text.isdigit() else _id(text)
+    except InvalidValue:
+        raise InvalidValue("the height of a block, or its ID: 32 bytes in CB58") from None
+
+
+def _addresses(text: str) -> tuple[tuple[str, bytes], ...]:
+    """Read addresses with or without the name of a chain; each with the human-readable part it was written with."""
+    expected = f"1 to {ADDRESSES_MAX} bech32 addresses separated by commas, with or without the name of a chain"
+    listed = text.split(",")
+    if len(listed) > ADDRESSES_MAX:
+        raise InvalidValue(f"{expected} ({len(listed)} are given)")
+    found: dict[tuple[str, bytes], None] = {}
+    for one in listed:
+        written = one.strip(" ")
+        try:
+            if len(written) > _ADDRESS_SIZE_MAX:
+                raise InvalidValue(expected)
+            hrp, address = bech32.decode(written[2:] if written[:2] in ("P-", "X-", "C-") else written)
+        except WireError:
+            raise InvalidValue(expected) from None
+        if len(address) != SHORT_ID_SIZE:
+            raise InvalidValue(expected)
+        found[hrp, address] = None
+    return tuple(found)
+
+
+def _nodes(text: str) -> tuple[bytes, ...]:
+    expected = f"1 to {ADDRESSES_MAX} node IDs separated by commas"
+    listed = text.split(",")
+    if len(listed) > ADDRESSES_MAX:
+        raise InvalidValue(expected)
+    try:
+        return tuple(dict.fromkeys(node_id_from_text(one.strip(" ")) for one in listed))
+    except WireError:
+        raise InvalidValue(expected) from None
+
+
+def _node(text: str) -> bytes:
+    try:
+        return node_id_from_text(text)
+    except WireError:
+        raise InvalidValue(f"{NODE_ID_PREFIX} and 20 bytes in CB58") from None
+
+
+def _tx_types(text: str) -> tuple[int, ...]:
+    """Read names of types; those that P does not have match nothing."""
+    names = [one.strip(" ") for one in text.split(",")]
+    if not set(names) <= {*TYPE_IDS, *_NOT_OF_P}:
+        raise InvalidValue("types of transactions separated by commas, such as ImportTx,ExportTx")
+    return tuple(sorted({TYPE_IDS.get(name, -1) for name in names}))
+
+
+_SOME_ADDRESS = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
+_PRIMARY = "11111111111111111111111111111111LpoYY"
+NETWORK = _word("name of the network", "fuji")
+CHAIN = _word("p-chain, x-chain or c-chain, or the ID of one", "p-chain")
+ID = RestParamType("ID", _id, {"type": "string", "maxLength": 64}, _PRIMARY)
+BLOCK = RestParamType("height or ID", _block, {"type": "string", "maxLength": 64}, "1")
+ADDRESSES = RestParamType("addresses with commas", _addresses, {"type": "string"}, _SOME_ADDRESS)
+NODE_IDS = RestParamType("node IDs with commas", _nodes, {"type": "string"})
+NODE_ID = RestParamType("node ID", _node, {"type": "string", "maxLength": 64})
+TX_TYPES = RestParamType("types with commas", _tx_types, {"type": "string"}, "ImportTx")
+
+NetworkName = Annotated[str, NETWORK]
+PrimaryChain = Annotated[str, CHAIN]
+IdParam = Annotated[bytes, ID]
+BlockIdParam = Annotated[int | bytes, BLOCK]
+Addresses = Annotated[tuple[tuple[str, bytes], ...], ADDRESSES]
+NodeIds = Annotated[tuple[bytes, ...], NODE_IDS]
+NodeId = Annotated[bytes, NODE_ID]
+TxTypes = Annotated[tuple[int, ...], TX_TYPES]
+Time = Annotated[int | None, TIMESTAMP]
+ManyPageSize = Annotated[int, whole(1, 10_000)]

@@ -1,0 +1,1 @@
+"""The JSON of the primary network interface, made from rows of the P-Chain."""

@@ -1,0 +1,160 @@
+"""A page of transactions of the P-Chain: what they consumed, made, burned and staked, read in few statements."""
+
+import msgspec
+from msgspec import UNSET
+
+from icefall.api.networks.network import PrimaryNetwork
+from icefall.api.networks.params import TX_NAMES
+from icefall.api.networks.render.details import details_of
+from icefall.api.networks.render.utxos import exported_utxo, imported_utxo, stored_utxo, sums
+from icefall.api.networks.schema.assets import PlatformUtxoResult
+from icefall.api.networks.schema.transactions import PlatformTransaction
+from icefall.pchain.listing import ListedStaker, ListedTx, ListedUtxo
+from icefall.pchain.model import plain_output
+from icefall.pchain.transactions import stake_of
+from icefall.wire.ids import id_from_text, id_text, input_id
+from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.wire.pvm import types as t
+from icefall.wire.pvm.codec import unpack_tx
+
+_REFUNDING = (t.SetL1ValidatorWeightTx, t.DisableL1ValidatorTx)
+
+
+class TxContext(msgspec.Struct, frozen=True):
+    """Everything that a page of transactions refers to."""
+
+    utxos: dict[bytes, ListedUtxo]
+    rewards: dict[int, list[ListedUtxo]]  # by the number of the transaction that paid them
+    stakers: dict[bytes, ListedStaker]
+    reward_txids: dict[bytes, bytes]  # by the staking transaction
+
+
+async def rendered_txs(
+    network: PrimaryNetwork, rows: list[ListedTx], *, with_genesis: bool = False
+) -> list[PlatformTransaction]:
+    txs = [unpack_tx(row.raw, GENESIS_SIZE_MAX) for row in rows]
+    context = await _context(network, rows, txs)
+    await network.assets.load({asset for tx in txs for asset in _assets_of(tx.unsigned)})
+    return [_rendered(network, context, row, tx, with_genesis=with_genesis) for row, tx in zip(rows, txs, strict=True)]
+
+
+def _assets_of(unsigned: t.UnsignedTx) -> set[bytes]:
+    if not isinstance(unsigned, t.PlatformBaseTx):
+        return set()
+    parts = (*unsigned.inputs, *getattr(unsigned, "imported_inputs", ()), *unsigned.outputs, *stake_of(unsigned))
+    return {one.asset_id for one in parts}
+
+
+async def _context(network: PrimaryNetwork, rows: list[ListedTx], txs: list[t.PlatformTx]) -> TxContext:
+    lists = network.lists
+    utxo_ids = [utxo_id for tx in txs for utxo_id in (*_consumed(tx), *_made(tx))]
+    utxos = await lists.utxos_with_ids(list(dict.fromkeys(utxo_ids)))
+    staking = [tx.txid for tx in txs if hasattr(tx.unsigned, "validator")]
+    stakers = await lists.stakers_with_ids(staking)
+    rewarded = [tx.unsigned.staking_txid for tx in txs if isinstance(tx.unsigned, t.RewardValidatorTx)]
+    rewards: dict[int, list[ListedUtxo]] = {}
+    for one in (await lists.txs_with_ids(rewarded)).values():
+        for paid in await lists.rewards_of(one.seq):
+            rewards.setdefault(paid.created_seq, []).append(paid)
+    reward_txids = {}
+    for tx in txs:
+        if stake := stake_of(tx.unsigned):
+            assert isinstance(tx.unsigned, t.PlatformBaseTx)
+            first = utxos.get(input_id(tx.txid, len(tx.unsigned.outputs)))
+            if stake and first is not None and first.returned_seq is not None:
+                reward_txids[tx.txid] = await lists.txid_at(first.returned_seq)
+    for utxo in (paid for group in rewards.values() for paid in group):
+        await network.assets.load([utxo.raw[_ASSET_AT : _ASSET_AT + 32]])
+    return TxContext(utxos, rewards, stakers, reward_txids)
+
+
+_ASSET_AT = 2 + 32 + 4  # in a UTXO's bytes: behind the version, the transaction and the index
+
+
+def _consumed(tx: t.PlatformTx) -> list[bytes]:
+    unsigned = tx.unsigned
+    if not isinstance(unsigned, t.PlatformBaseTx):
+        return []
+    return [input_id(one.txid, one.output_index) for one in unsigned.inputs]
+
+
+def _made(tx: t.PlatformTx) -> list[bytes]:
+    """The IDs of outputs that the transaction made on this chain: its own, its stake, and a refund behind them."""
+    unsigned = tx.unsigned
+    if not isinstance(unsigned, t.PlatformBaseTx):
+        return []
+    count = len(unsigned.outputs) + len(stake_of(unsigned)) + isinstance(unsigned, _REFUNDING)
+    return [input_id(tx.txid, index) for index in range(count)]
+
+
+def _rendered(
+    network: PrimaryNetwork, context: TxContext, row: ListedTx, tx: t.PlatformTx, *, with_genesis: bool
+) -> PlatformTransaction:
+    unsigned = tx.unsigned
+    consumed, emitted = _utxos(network, context, row, tx)
+    burned: list[tuple[bytes, int]] = []
+    staked = [(out.asset_id, plain_output(out.output)[0]) for out in stake_of(unsigned)]
+    balance = [(network.platform.parameters.avax_asset_id, _l1_balance(unsigned))]
+    if isinstance(unsigned, t.PlatformBaseTx):
+        inputs = (*unsigned.inputs, *getattr(unsigned, "imported_inputs", ()))
+        outputs = (*unsigned.outputs, *getattr(unsigned, "exported_outputs", ()))
+        burned = [(one.asset_id, _input_amount(one)) for one in inputs]
+        burned += [(one.asset_id, -plain_output(one.output)[0]) for one in outputs]
+        burned += [(asset_id, -amount) for asset_id, amount in (*staked, *balance)]
+    reward_txid = context.reward_txids.get(tx.txid)
+    return PlatformTransaction(
+        tx_hash=id_text(row.txid),
+        tx_type=TX_NAMES[type(unsigned)],
+        block_timestamp=row.time,
+        block_number=str(row.height),
+        block_hash=id_text(row.block_id),
+        consumed_utxos=consumed,
+        emitted_utxos=emitted,
+        value=sums(network, [(id_from_text(one.asset_id), int(one.amount)) for one in emitted]),
+        amount_burned=sums(network, burned),
+        amount_staked=sums(network, staked),
+        amount_l1_validator_balance_burned=sums(network, balance),
+        reward_tx_hash=UNSET if reward_txid is None else id_text(reward_txid),
+        memo=f"0x{unsigned.memo.hex()}" if isinstance(unsigned, t.PlatformBaseTx) else UNSET,
+        **details_of(network, context.stakers.get(tx.txid), row, tx, with_genesis=with_genesis),
+    )
+
+
+def _utxos(
+    network: PrimaryNetwork, context: TxContext, row: ListedTx, tx: t.PlatformTx
+) -> tuple[list[PlatformUtxoResult], list[PlatformUtxoResult]]:
+    """What a transaction consumed, and what it made."""
+    unsigned = tx.unsigned
+    consumed = [stored_utxo(network, context.utxos[one], in_tx=True) for one in _consumed(tx) if one in context.utxos]
+    if isinstance(unsigned, t.PlatformImportTx):
+        consumed += [
+            imported_utxo(network, row, tx, position, one, unsigned.source_chain)
+            for position, one in enumerate(unsigned.imported_inputs, len(unsigned.inputs))
+        ]
+    emitted = [stored_utxo(network, one, in_tx=True, made=True) for one in _stored_emitted(context, row, tx)]
+    if isinstance(unsigned, t.PlatformExportTx):
+        emitted += [
+            exported_utxo(network, row, index, one, unsigned.destination_chain)
+            for index, one in enumerate(unsigned.exported_outputs, len(unsigned.outputs))
+        ]
+    return consumed, emitted
+
+
+def _stored_emitted(context: TxContext, row: ListedTx, tx: t.PlatformTx) -> list[ListedUtxo]:
+    if isinstance(tx.unsigned, t.RewardValidatorTx):
+        return context.rewards.get(row.seq, [])
+    found = [context.utxos[one] for one in _made(tx) if one in context.utxos]
+    return [one for one in found if one.created_seq == row.seq]
+
+
+def _input_amount(given: t.PlatformInput) -> int:
+    return given.input.input.amount if isinstance(given.input, t.StakeableInput) else given.input.amount
+
+
+def _l1_balance(unsigned: t.UnsignedTx) -> int:
+    """What a transaction pays into the balances of L1 validators."""
+    if isinstance(unsigned, t.ConvertSubnetToL1Tx):
+        return sum(one.balance for one in unsigned.validators)
+    if isinstance(unsigned, t.RegisterL1ValidatorTx | t.IncreaseL1ValidatorBalanceTx):
+        return unsigned.balance
+    return 0

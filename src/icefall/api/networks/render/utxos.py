@@ -1,0 +1,127 @@
+"""Outputs of the P-Chain: stored ones, exported ones, and those that an import took from another chain."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from msgspec import UNSET
+
+from icefall.api.networks.network import PrimaryNetwork
+from icefall.api.networks.schema.assets import NetworkAsset, PlatformUtxoResult, RewardType
+from icefall.pchain.listing import ListedTx, ListedUtxo
+from icefall.pchain.model import UtxoKind, UtxoState, plain_output
+from icefall.wire.ids import PLATFORM_CHAIN, hash256, id_text, input_id
+from icefall.wire.pvm.codec import unpack_utxo
+from icefall.wire.pvm.types import PlatformInput, PlatformOutput, PlatformTx, StakeableInput
+from icefall.xchain.ownership import Signers
+
+_P = id_text(PLATFORM_CHAIN)
+_REWARD_TYPES: dict[UtxoKind, RewardType] = {
+    UtxoKind.VALIDATOR_REWARD: "VALIDATOR",
+    UtxoKind.DELEGATOR_REWARD: "DELEGATOR",
+    UtxoKind.VALIDATOR_FEE: "VALIDATOR_FEE",
+}
+_signers = Signers(4096)
+
+
+def reward_type(kind: UtxoKind) -> RewardType:
+    return _REWARD_TYPES[kind]
+
+
+def stored_utxo(
+    network: PrimaryNetwork, row: ListedUtxo, *, in_tx: bool = False, made: bool = False
+) -> PlatformUtxoResult:
+    """A stored output. In a transaction (`in_tx`) rewards say what they reward, and in the one that `made` it a stake
+    is one for ever."""
+    utxo = unpack_utxo(row.raw)
+    amount, stakeable_locktime, owners = plain_output(utxo.output)
+    is_spent = row.state == UtxoState.SPENT
+    is_staked = row.state == UtxoState.STAKED or (made and row.kind == UtxoKind.STAKE)
+    return PlatformUtxoResult(
+        addresses=network.addresses(owners.addresses),
+        utxo_id=id_text(row.utxo_id),
+        tx_hash=id_text(utxo.txid),
+        output_index=utxo.output_index,
+        amount=str(amount),
+        asset_id=id_text(utxo.asset_id),
+        asset=network.assets.amount(utxo.asset_id, amount),
+        block_number=str(row.height or 0),
+        block_timestamp=row.created_time,
+        created_on_chain_id=_P,
+        consumed_on_chain_id=_P,
+        consuming_tx_hash=id_text(row.spent_txid) if is_spent and row.spent_txid is not None else UNSET,
+        consuming_block_number=str(row.spent_height) if is_spent else UNSET,
+        consuming_block_timestamp=row.spent_time if is_spent and row.spent_time is not None else UNSET,
+        platform_locktime=owners.locktime,
+        stakeable_locktime=stakeable_locktime or UNSET,
+        threshold=owners.threshold,
+        staked=is_staked,
+        utxo_start_timestamp=UNSET if row.stake_start is None else row.stake_start,
+        utxo_end_timestamp=UNSET if row.stake_end is None else row.stake_end,
+        reward_type=_REWARD_TYPES.get(row.kind, UNSET) if in_tx else UNSET,
+        utxo_type=_utxo_type(stakeable_locktime),
+    )
+
+
+def _utxo_type(stakeable_locktime: int) -> Literal["STAKE", "TRANSFER"]:
+    return "STAKE" if stakeable_locktime else "TRANSFER"
+
+
+def exported_utxo(
+    network: PrimaryNetwork, tx: ListedTx, index: int, out: PlatformOutput, destination: bytes
+) -> PlatformUtxoResult:
+    """An output that a transaction put into another chain's memory. What consumed it there is not known here."""
+    amount, stakeable_locktime, owners = plain_output(out.output)
+    return PlatformUtxoResult(
+        addresses=network.addresses(owners.addresses),
+        utxo_id=id_text(input_id(tx.txid, index)),
+        tx_hash=id_text(tx.txid),
+        output_index=index,
+        amount=str(amount),
+        asset_id=id_text(out.asset_id),
+        asset=network.assets.amount(out.asset_id, amount),
+        block_number=str(tx.height),
+        block_timestamp=tx.time,
+        created_on_chain_id=_P,
+        consumed_on_chain_id=id_text(destination),
+        platform_locktime=owners.locktime,
+        stakeable_locktime=stakeable_locktime or UNSET,
+        threshold=owners.threshold,
+        staked=False,
+        utxo_type=_utxo_type(stakeable_locktime),
+    )
+
+
+def imported_utxo(
+    network: PrimaryNetwork, row: ListedTx, tx: PlatformTx, position: int, given: PlatformInput, source: bytes
+) -> PlatformUtxoResult:
+    """An output of another chain that an import consumed. Its owners are those who signed; when and in which block the
+    other chain made it is not known here, and both are 0."""
+    signatures = tx.credentials[position].signatures if position < len(tx.credentials) else ()
+    digest = hash256(tx.raw[: tx.unsigned_size])
+    amount = given.input.input.amount if isinstance(given.input, StakeableInput) else given.input.amount
+    return PlatformUtxoResult(
+        addresses=network.addresses(_signers(signature, digest) for signature in signatures),
+        utxo_id=id_text(input_id(given.txid, given.output_index)),
+        tx_hash=id_text(given.txid),
+        output_index=given.output_index,
+        amount=str(amount),
+        asset_id=id_text(given.asset_id),
+        asset=network.assets.amount(given.asset_id, amount),
+        block_number="0",
+        block_timestamp=0,
+        created_on_chain_id=id_text(source),
+        consumed_on_chain_id=_P,
+        consuming_tx_hash=id_text(row.txid),
+        consuming_block_number=str(row.height),
+        consuming_block_timestamp=row.time,
+        staked=False,
+        utxo_type="TRANSFER",
+    )
+
+
+def sums(network: PrimaryNetwork, amounts: Iterable[tuple[bytes, int]]) -> list[NetworkAsset]:
+    """Amounts added up by asset; those that are nothing are left out."""
+    totals: dict[bytes, int] = {}
+    for asset_id, amount in amounts:
+        totals[asset_id] = totals.get(asset_id, 0) + amount
+    return [network.assets.amount(asset_id, total) for asset_id, total in totals.items() if total > 0]

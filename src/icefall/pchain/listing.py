@@ -1,0 +1,259 @@
+"""Lists of the P-Chain for a worker: blocks, transactions and outputs, read page by page and never further."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from icefall.db.engine import Reader, Row
+from icefall.db.statements import load
+from icefall.errors import Unavailable
+from icefall.pchain.model import Priority, StakerState, UtxoKind, UtxoState
+from icefall.pchain.store import unsigned
+from icefall.xchain.store import NEWEST
+
+SQL = load("icefall.pchain", "listing.sql")
+
+
+class ListedBlock(msgspec.Struct, frozen=True, gc=False):
+    """An executed block. `time` is the chain time after it; `container` holds the block's own bytes at `inner_at`."""
+
+    height: int
+    block_id: bytes
+    time: int
+    container: bytes
+    inner_at: int
+    inner_size: int
+
+    @property
+    def inner(self) -> bytes:
+        return self.container[self.inner_at : self.inner_at + self.inner_size]
+
+
+class ListedTx(msgspec.Struct, frozen=True, gc=False):
+    """An accepted transaction with its block."""
+
+    seq: int
+    txid: bytes
+    height: int
+    type_id: int
+    is_committed: bool
+    raw: bytes
+    block_id: bytes
+    time: int
+
+
+class ListedUtxo(msgspec.Struct, frozen=True, gc=False):
+    """An output with the transactions that made and spent it. `height` is None for an output of the genesis."""
+
+    position: int
+    utxo_id: bytes
+    raw: bytes
+    state: UtxoState
+    kind: UtxoKind
+    created_seq: int
+    created_time: int
+    stake_start: int | None
+    stake_end: int | None
+    returned_seq: int | None
+    spent_time: int | None
+    height: int | None
+    spent_txid: bytes | None
+    spent_height: int | None
+
+
+class ListedStaker(msgspec.Struct, frozen=True, gc=False):
+    """A period of staking. `height` is the block of its last change."""
+
+    txid: bytes
+    state: StakerState
+    subnet_id: bytes
+    node_id: bytes
+    weight: int
+    start: int
+    end: int
+    potential_reward: int
+    priority: Priority
+    shares: int
+    height: int
+
+
+class AmountRow(NamedTuple):
+    """What decides to which balance an output belongs at some time."""
+
+    position: int
+    asset_id: bytes
+    amount: int
+    locktime: int
+    stakeable_locktime: int
+    created_time: int
+    stake_start: int | None
+    stake_end: int | None
+    returned_time: int | None
+    spent_time: int | None
+    addresses: bytes
+    raw: bytes
+
+
+class StakeSums(msgspec.Struct, frozen=True, gc=False):
+    """The current stakers of one kind: how many, their weight and their potential rewards."""
+
+    count: int
+    weight: int
+    reward: int
+
+
+class PlatformLists:
+    """The lists of the P-Chain in a store. If there is no `reader` the chain is not executed here, and every read is
+    refused."""
+
+    def __init__(self, reader: Reader | None) -> None:
+        self._reader = reader
+
+    @property
+    def _store(self) -> Reader:
+        if self._reader is None:
+            raise Unavailable("the P-Chain of this network is not executed here, because its genesis is not known")
+        return self._reader
+
+    # -- blocks ---------------------------------------------------------------------------------------------------
+
+    async def blocks(self, low: int, below: int, limit: int) -> list[ListedBlock]:
+        """Blocks of a range of heights, newest first."""
+        key = {"low": low, "below": below, "limit": limit}
+        return [ListedBlock(*row) for row in await self._store.rows(SQL.blocks, key)]
+
+    async def block(self, which: int | bytes) -> ListedBlock | None:
+        """A block by its height or its ID."""
+        if isinstance(which, bytes):
+            rows = await self._store.rows(SQL.block_by_id, {"block_id": which})
+            return ListedBlock(*rows[0]) if rows else None
+        found = await self.blocks(which, which + 1, 1) if which < NEWEST else []
+        return found[0] if found else None
+
+    async def first_height(self, time: int, count: int) -> int:
+        """The first of `count` heights whose block is not earlier than `time`."""
+        return await _first(count, lambda height: self._at(SQL.block_time, {"height": height}), time)
+
+    # -- transactions ---------------------------------------------------------------------------------------------
+
+    async def tx_count(self) -> int:
+        return int((await self._store.rows(SQL.tx_count))[0][0])
+
+    async def first_seq(self, time: int, count: int) -> int:
+        """The number of the first transaction whose block is not earlier than `time`."""
+        return await _first(count, lambda seq: self._at(SQL.tx_time, {"seq": seq}), time)
+
+    async def _at(self, statement: str, key: dict[str, int]) -> int:
+        return int((await self._store.rows(statement, key))[0][0])
+
+    async def txs(self, low: int, below: int, limit: int, *, upwards: bool) -> list[ListedTx]:
+        """Transactions of a range of numbers, in their order or newest first."""
+        key = {"low": low, "below": below, "limit": limit}
+        return _txs(await self._store.rows(SQL.txs_up if upwards else SQL.txs_down, key))
+
+    async def txs_of(
+        self, addresses: Iterable[bytes], low: int, below: int, limit: int, *, upwards: bool
+    ) -> list[ListedTx]:
+        """Transactions that took from one of the addresses or gave to it."""
+        statement = SQL.txs_of_address_up if upwards else SQL.txs_of_address_down
+        found: dict[int, ListedTx] = {}
+        for address in addresses:
+            key = {"address": address, "low": low, "below": below, "limit": limit}
+            found.update((one.seq, one) for one in _txs(await self._store.rows(statement, key)))
+        return [found[seq] for seq in sorted(found, reverse=not upwards)][:limit]
+
+    async def txs_with_ids(self, txids: Sequence[bytes]) -> dict[bytes, ListedTx]:
+        rows = await self._store.rows_of_each(SQL.tx_of, [(txid,) for txid in txids]) if txids else []
+        return {one.txid: one for one in _txs(rows)}
+
+    async def txid_at(self, seq: int) -> bytes:
+        txid: bytes = (await self._store.rows(SQL.txid_at, {"seq": seq}))[0][0]
+        return txid
+
+    # -- outputs --------------------------------------------------------------------------------------------------
+
+    async def utxos_with_ids(self, utxo_ids: Sequence[bytes]) -> dict[bytes, ListedUtxo]:
+        rows = await self._store.rows_of_each(SQL.utxo_of, [(one,) for one in utxo_ids]) if utxo_ids else []
+        return {one.utxo_id: one for one in map(_utxo, rows)}
+
+    async def rewards_of(self, seq: int) -> list[ListedUtxo]:
+        """What was paid for the stake of a transaction."""
+        return [_utxo(row) for row in await self._store.rows(SQL.rewards_of, {"seq": seq})]
+
+    async def utxos_of(
+        self, addresses: Iterable[bytes], states: Iterable[UtxoState], at: int | None, limit: int, *, upwards: bool
+    ) -> list[ListedUtxo]:
+        """Outputs of the addresses beyond position `at`, ordered by when they became spendable."""
+        statement, bound = (SQL.utxos_up, "above") if upwards else (SQL.utxos_down, "below")
+        start = at if at is not None else -1 if upwards else NEWEST
+        found: dict[int, ListedUtxo] = {}
+        for address in addresses:
+            for state in states:
+                key = {"address": address, "state": int(state), bound: start, "limit": limit}
+                found.update((one.position, one) for one in map(_utxo, await self._store.rows(statement, key)))
+        return [found[position] for position in sorted(found, reverse=not upwards)][:limit]
+
+    async def amounts(self, address: bytes, state: UtxoState, above: int, limit: int) -> list[AmountRow]:
+        """A piece of the outputs of an address, for its balances."""
+        key = {"address": address, "state": int(state), "above": above, "limit": limit}
+        rows = [AmountRow(*row) for row in await self._store.rows(SQL.amounts, key)]
+        return [
+            row._replace(
+                amount=unsigned(row.amount),
+                locktime=unsigned(row.locktime),
+                stakeable_locktime=unsigned(row.stakeable_locktime),
+            )
+            for row in rows
+        ]
+
+    # -- stakers --------------------------------------------------------------------------------------------------
+
+    async def stakers_with_ids(self, txids: Sequence[bytes]) -> dict[bytes, ListedStaker]:
+        rows = await self._store.rows_of_each(SQL.staker_of, [(txid,) for txid in txids]) if txids else []
+        return {row[0]: _staker(row) for row in rows}
+
+    async def stake_sums(self, subnet_id: bytes, priority: Priority) -> StakeSums:
+        key = {"subnet_id": subnet_id, "priority": int(priority)}
+        return StakeSums(*(await self._store.rows(SQL.stake_sums, key))[0])
+
+
+async def _first(count: int, time_at: Callable[[int], Awaitable[int]], time: int) -> int:
+    """The first of `count` numbers whose time is not before `time`, by halving: times never fall."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if await time_at(middle) < time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _txs(rows: Iterable[Row]) -> list[ListedTx]:
+    return [
+        ListedTx(seq, txid, height, type_id, bool(committed), raw, block_id, time)
+        for seq, txid, height, type_id, committed, raw, block_id, time in rows
+    ]
+
+
+def _utxo(row: Row) -> ListedUtxo:
+    position, utxo_id, raw, state, kind, *rest = row
+    return ListedUtxo(position, utxo_id, raw, UtxoState(state), UtxoKind(kind), *rest)
+
+
+def _staker(row: Row) -> ListedStaker:
+    txid, state, subnet_id, node_id, weight, start, end, reward, priority, shares, height = row
+    return ListedStaker(
+        txid,
+        StakerState(state),
+        subnet_id,
+        node_id,
+        unsigned(weight),
+        start,
+        unsigned(end),
+        unsigned(reward),
+        Priority(priority),
+        shares,
+        height,
+    )

@@ -1,0 +1,88 @@
+-- Lists of the P-Chain: blocks, transactions and outputs, each read by a range of its key.
+
+-- fragment: block
+select b.height, b.block_id, b.time, coalesce(b.container, c.bytes), b.inner_at, b.inner_size from p_block b
+left join container c on c.series = 2 and c.container_id = b.container_id
+
+-- name: blocks
+{block} where b.height >= :low and b.height < :below order by b.height desc limit :limit;
+
+-- name: block_by_id
+{block} where b.block_id = :block_id;
+
+-- name: block_time
+select time from p_block where height = :height;
+
+-- name: tx_time
+select b.time from p_tx t join p_block b on b.height = t.height where t.seq = :seq;
+
+-- name: tx_count
+select next_seq from p_ledger where id = 1;
+
+-- fragment: tx
+select t.seq, t.txid, t.height, t.type, t.is_committed, t.bytes, b.block_id, b.time
+from p_tx t join p_block b on b.height = t.height
+
+-- name: txs_down
+{tx} where t.seq >= :low and t.seq < :below order by t.seq desc limit :limit;
+
+-- name: txs_up
+{tx} where t.seq >= :low and t.seq < :below order by t.seq limit :limit;
+
+-- name: txs_of_address_down
+{tx} join p_address_tx a on a.seq = t.seq
+where a.address = :address and a.seq >= :low and a.seq < :below order by a.seq desc limit :limit;
+
+-- name: txs_of_address_up
+{tx} join p_address_tx a on a.seq = t.seq
+where a.address = :address and a.seq >= :low and a.seq < :below order by a.seq limit :limit;
+
+-- name: tx_of
+{tx} where t.txid = ?;
+
+-- postgres: tx_of
+{tx} where t.txid = any(?);
+
+-- fragment: utxo_columns
+u.position, u.utxo_id, u.bytes, u.state, u.kind, u.created_seq, u.created_time, u.stake_start, u.stake_end,
+u.returned_seq, u.spent_time, c.height, s.txid, s.height
+
+-- fragment: utxo_joins
+left join p_tx c on c.seq = u.created_seq left join p_tx s on s.seq = u.spent_seq
+
+-- name: utxo_of
+select {utxo_columns} from p_utxo u {utxo_joins} where u.utxo_id = ?;
+
+-- postgres: utxo_of
+select {utxo_columns} from p_utxo u {utxo_joins} where u.utxo_id = any(?);
+
+-- name: rewards_of
+select {utxo_columns} from p_utxo u {utxo_joins} where u.reward_of = :seq order by u.position;
+
+-- name: utxos_down
+select {utxo_columns} from p_utxo_owner o join p_utxo u on u.position = o.position {utxo_joins}
+where o.address = :address and o.state = :state and o.position < :below order by o.position desc limit :limit;
+
+-- name: utxos_up
+select {utxo_columns} from p_utxo_owner o join p_utxo u on u.position = o.position {utxo_joins}
+where o.address = :address and o.state = :state and o.position > :above order by o.position limit :limit;
+
+-- name: amounts
+select u.position, u.asset_id, u.amount, u.locktime, u.stakeable_locktime, u.created_time, u.stake_start, u.stake_end,
+u.returned_time, u.spent_time, u.addresses, u.bytes from p_utxo_owner o join p_utxo u on u.position = o.position
+where o.address = :address and o.state = :state and o.position > :above order by o.position limit :limit;
+
+-- name: txid_at
+select txid from p_tx where seq = :seq;
+
+-- name: staker_of
+select txid, state, subnet_id, node_id, weight, start_time, end_time, potential_reward, priority, shares, height
+from p_staker where txid = ?;
+
+-- postgres: staker_of
+select txid, state, subnet_id, node_id, weight, start_time, end_time, potential_reward, priority, shares, height
+from p_staker where txid = any(?);
+
+-- name: stake_sums
+select count(*), cast(coalesce(sum(weight), 0) as bigint), cast(coalesce(sum(potential_reward), 0) as bigint)
+from p_staker where state = 1 and subnet_id = :subnet_id and priority = :priority;

@@ -1,0 +1,104 @@
+"""A recorded network played back into a store, and its primary network interface asked in this process."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from tests.pchain.recorded import Playback
+from tests.pchain.replay import config_of
+
+from icefall.access.page_tokens import PageTokens
+from icefall.api.dialect import INTERFACE, Dialect
+from icefall.api.http.app import App
+from icefall.api.http.asgi import AsgiApp
+from icefall.api.http.assemble import bases_of, counter_labels, routes_of
+from icefall.api.http.guards import Hosts, Origins
+from icefall.api.http.paging import Paging
+from icefall.api.http.routes import Routes
+from icefall.api.http.row import DATA
+from icefall.api.networks.endpoints import NETWORKS_ENDPOINTS
+from icefall.api.networks.handlers.utxos import NetworkClock
+from icefall.api.networks.network import Networks
+from icefall.compose.served_network import served_network
+from icefall.compose.stores import stores_of
+from icefall.observe.counters import CallCounters
+from icefall.observe.log import quiet
+
+NOW = 1_900_000_000  # after everything that was recorded
+
+
+class NetworkScene:
+    """The interface on the store of a recorded network, on a loop of its own. `playback` has what was executed."""
+
+    def __init__(self, recording: str, directory: Path, *settings: str) -> None:
+        self._runner = asyncio.Runner()
+        self.run = self._runner.run
+        self.playback = Playback(directory, recording)
+        self.run(self.playback.start())
+        self.run(self.playback.play())
+        config = config_of(recording, directory, *settings)
+        self.network = served_network(config, stores_of(config))
+        self.app = networks_app(Networks(self.network))
+
+    def get(self, target: str) -> tuple[int, Any]:
+        return self.run(asked(self.app, target))
+
+    def result(self, target: str) -> Any:
+        status, answer = self.get(f"/v1/networks/fuji{target}")
+        assert status == 200, (target, status, answer)
+        return answer
+
+    def close(self) -> None:
+        self.playback.store.close()
+        self._runner.close()
+
+
+def networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> AsgiApp:
+    """The rows of the interface alone, with the time standing still."""
+    rows = list(NETWORKS_ENDPOINTS)
+    services: dict[type, Any] = {
+        Networks: networks,
+        Paging: Paging(PageTokens(bytes(32))),
+        NetworkClock: NetworkClock(lambda: NOW),
+        Dialect: dialect,
+    }
+    meters = CallCounters(counter_labels(rows), None)
+    paths = routes_of([*rows], lambda _: True, services, dialect, meters)
+    routes = Routes(paths, bases_of(paths), None, full=True)
+    return AsgiApp(App(DATA, routes, dialect, Hosts(["*"]), Origins(["*"], ()), meters, quiet(), [], 5.0))
+
+
+async def asked(app: AsgiApp, target: str) -> tuple[int, Any]:
+    """Send one request; returns its status and its JSON."""
+    path, _, query = target.partition("?")
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": unquote(path),
+        "query_string": query.encode(),
+        "headers": [(b"host", b"127.0.0.1")],
+        "client": ("127.0.0.1", 1234),
+    }
+    await app(scope, receive, send)
+    return sent[0]["status"], json.loads(sent[1]["body"])
+
+
+@contextmanager
+def network_scene(recording: str, directory: Path, *settings: str) -> Iterator[NetworkScene]:
+    scene = NetworkScene(recording, directory, *settings)
+    try:
+        yield scene
+    finally:
+        scene.close()

@@ -156,7 +156,7 @@ def test_secrets_are_made_once_and_rotated(server: Server, keys: dict[str, dict[
 
 
 class Receiver(ThreadingHTTPServer):
-    """Notes what it gets, and refuses as many messages as it is told to."""
+    """Notes what it gets, and refuses the next `refusals` of them."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
@@ -310,8 +310,9 @@ def test_bodies_that_cannot_be_read_are_refused(server: Server) -> None:
             assert ask(server, verb, row, body).status == 400, (verb, row, body)
         assert ask(server, verb, row, b"{}", {"Content-Type": "text/plain"}).status == 415
         assert ask(server, verb, row, b'{"name":"' + b"x" * (1 << 20) + b'"}').status == 413
-    for body in ({}, {"messageIds": []}, {"startBlock": -1}, {"startTimestamp": "x"}):
-        assert ask(server, "POST", f"{path}:replay", body).status == 400, body
+    replays: tuple[dict[str, Any], ...] = ({}, {"messageIds": []}, {"startBlock": -1}, {"startTimestamp": "x"})
+    for wrong in replays:
+        assert ask(server, "POST", f"{path}:replay", wrong).status == 400, wrong
     for bad in ({"status": "gone"}, {"url": "http://10.0.0.1/"}, {"url": None}):
         assert ask(server, "PATCH", path, bad).status == 400, bad
     assert ask(server, "PATCH", f"{path}/addresses", {"addresses": [ADDRESSES[0]] * 20_001}).status == 400

@@ -108,7 +108,7 @@ class AccessGate:
             raise Unauthorized("an API key is required from another machine or website: send it as x-service-api-key")
 
     def _is_local(self, request: CallerRequest) -> bool:
-        """Whether the caller is on this machine. Behind a proxy that is not trusted nobody knows."""
+        """Whether the caller is on this machine: unknown, and so false, behind a proxy that is not trusted."""
         is_known = bool(self._proxies) or not request.headers("x-forwarded-for")
         return is_known and is_loopback(self.client(request))
 

@@ -66,15 +66,29 @@ class TransferChain:
         self._nonces = dict.fromkeys(self.addresses, 0)
         self.native = {one: BalanceHistory(_START) for one in (*self.addresses, MINER)}
         self.token = {one: BalanceHistory(0) for one in self.addresses}
-        self._slots = {holder: "0x" + keccak256(holder.rjust(32, b"\0") + bytes(32)).hex() for holder in self.addresses}
+        self._slots = {holder: _slot(holder) for holder in self.addresses}
 
     def state(self, method: str, params: list[Any], block: int) -> str:
         """The result of eth_call, eth_getCode or eth_getBalance."""
         if method == "eth_getBalance":
             return hex(_balance(self.native, params[0], block))
+        if method == "eth_call" and len(params) > 2:
+            return self._overridden(params)
         if method == "eth_call" and params[0]["data"].startswith("0x70a08231"):
             return f"0x{_balance(self.token, params[0]['data'], block):064x}"
         return "0x60" if method == "eth_getCode" and params[0] == "0x" + TOKEN.hex() else "0x"
+
+    def _overridden(self, params: list[Any]) -> str:
+        """What balanceOf returns where the slot of the holder is overridden; of any other contract, the time."""
+        given = params[2].get(_hex(TOKEN))
+        if given is None:
+            return f"0x{int(params[3]['time'], 16):064x}"
+        return str(given["stateDiff"][_slot(bytes.fromhex(params[0]["data"][-40:]))])
+
+    def read_by(self, params: list[Any]) -> bytes:
+        """What a call of balanceOf reads, as prestateTracer reports it."""
+        slot = _slot(bytes.fromhex(params[0]["data"][-40:]))
+        return _json({_hex(TOKEN): {"balance": "0x0", "code": "0x60", "storage": {slot: _ZERO_HASH}}})
 
     def blocks(self, count: int) -> Iterator[EncodedBlock]:
         parent = _ZERO_HASH
@@ -106,10 +120,12 @@ class TransferChain:
             txs.append(tx)
             receipts.append(self._receipt(tx, index, bytes(20) if minted else sender, to, amount))
             calls.append({"txHash": "", "result": _frame(tx)})
-            diffs.append({"txHash": "", "result": self._diff(number, sender, [to] if minted else [sender, to])})
+            parties = dict.fromkeys([to] if minted else [sender, to])
+            before = {holder: self.token[holder].now for holder in parties}
             if not minted:
                 self.token[sender].add(number, -amount)
             self.token[to].add(number, amount)
+            diffs.append({"txHash": "", "result": self._diff(number, sender, before)})
         block: dict[str, Any] = {
             "number": hex(number), "hash": _ZERO_HASH, "parentHash": parent,
             "timestamp": hex(1_700_000_000 + 2 * number),
@@ -145,15 +161,16 @@ class TransferChain:
             "transactionHash": _ZERO_HASH, "transactionIndex": hex(index), "type": "0x2",
         }  # fmt: skip
 
-    def _diff(self, number: int, sender: bytes, holders: list[bytes]) -> dict[str, Any]:
+    def _diff(self, number: int, sender: bytes, held: dict[bytes, int]) -> dict[str, Any]:
         """The state diff: the fee, and the token's storage."""
         of_sender, of_miner = self.native[sender], self.native[MINER]
         before = of_sender.now, of_miner.now
         of_sender.add(number, -_GAS * _PRICE)
         of_miner.add(number, _GAS * (_PRICE - _BASE))
         nonce = self._nonces[sender]
-        old = {self._slots[holder]: "0x" + "11" * 32 for holder in holders}
-        new = {self._slots[holder]: "0x" + "22" * 32 for holder in holders}
+        held = {holder: had for holder, had in held.items() if had != self.token[holder].now}
+        old = {self._slots[holder]: f"0x{had:064x}" for holder, had in held.items() if had}
+        new = {self._slots[holder]: f"0x{self.token[holder].now:064x}" for holder in held if self.token[holder].now}
         return {
             "pre": {
                 _hex(TOKEN): {"balance": "0x0", "nonce": 1, "codeHash": "0x" + "33" * 32, "storage": old},
@@ -166,6 +183,11 @@ class TransferChain:
                 _hex(MINER): {"balance": hex(of_miner.now)},
             },
         }
+
+
+def _slot(holder: bytes) -> str:
+    """The key of the slot of a holder's balance."""
+    return "0x" + keccak256(holder.rjust(32, b"\0") + bytes(32)).hex()
 
 
 def _balance(histories: dict[bytes, BalanceHistory], holder: str, block: int) -> int:

@@ -19,11 +19,18 @@ State = Callable[[str, list[Any], int], str]  # eth_call, eth_getCode, eth_getBa
 class EncodedChain:
     """Answers by method and block number."""
 
-    def __init__(self, chain_id: int, blocks: Sequence[EncodedBlock], state: State) -> None:
+    def __init__(
+        self,
+        chain_id: int,
+        blocks: Sequence[EncodedBlock],
+        state: State,
+        read_by: Callable[[list[Any]], bytes] | None = None,
+    ) -> None:
         self._chain_id = chain_id
         self._blocks = blocks
         self._numbers = {block.hash: block.number for block in blocks}
         self._state = state
+        self._read_by = read_by  # answers debug_traceCall; None: it is not offered
         self._mux = [_mux(block) for block in blocks]
         self._slim = [_slim(block) for block in blocks]
 
@@ -42,6 +49,8 @@ class EncodedChain:
                 return self._blocks[self._number(params[0])].receipts
             case "debug_traceBlockByNumber":
                 return self._traced(self._number(params[0]), params[1])
+            case "debug_traceCall" if self._read_by is not None:
+                return self._read_by(params)
             case "eth_blockNumber":
                 return _text(hex(self.head))
             case "eth_chainId":

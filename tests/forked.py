@@ -14,7 +14,9 @@ from pathlib import Path
 from tests.waiting import LIMIT_S
 
 _forks = multiprocessing.get_context("forkserver")
-_forks.set_forkserver_preload(["tests.imported", "tests.sync.crash", "tests.sync.dag_crash"])
+_forks.set_forkserver_preload(
+    ["tests.imported", "tests.sync.crash", "tests.sync.dag_crash", "tests.pchain.stored_history"]
+)
 
 
 def exit_code_of(run: Callable[..., None], *arguments: object) -> int:

@@ -223,8 +223,8 @@ REST_EXAMPLES = [
     for row in rows_of(listener)
     if isinstance(row, Rest) and row.media == "application/json"
 ]
-# Needs a transaction that was not issued before; and a profiler that runs.
-CANNOT_REPEAT = {"avm.issueTx", "admin.stopCPUProfiler"}
+# Needs a transaction that was not issued before; a profiler that runs; an upstream; an L1.
+CANNOT_REPEAT = {"avm.issueTx", "admin.stopCPUProfiler", "platform.issueTx", "platform.getL1Validator"}
 RPC_EXAMPLES = [row for row in ENDPOINTS if isinstance(row, Rpc) and row.method not in CANNOT_REPEAT]
 
 

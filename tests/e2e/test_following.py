@@ -23,6 +23,9 @@ def settings(*upstreams: Replay) -> list[str]:
     return [f"--upstream={','.join(one.url for one in upstreams)}", "--index-enabled=true"]
 
 
+P = "/ext/bc/P"
+
+
 def last(server: Server, chain: str) -> int:
     answer = server.call(f"/ext/index/{chain}/block", "index.getLastAccepted")
     return int(answer["result"]["index"]) + 1 if "result" in answer else 0
@@ -88,6 +91,38 @@ def test_transactions_are_forwarded_and_refusals_are_the_upstreams(tmp_path: Pat
         upstream.refuse_issue = "failed to verify transfer: overflow"
         answer = server.call("/ext/bc/X", "avm.issueTx", {"tx": row["bytes"]})
         assert answer["error"]["message"] == "failed to verify transfer: overflow"
+
+
+def test_what_only_a_running_node_knows_of_p_comes_from_the_upstream(tmp_path: Path) -> None:
+    with in_thread(Replay()) as upstream, serving("node", tmp_path, *settings(upstream)) as server:
+        until_tip(server)
+        server.await_ready()
+        validators = server.call(P, "platform.getCurrentValidators")["result"]["validators"]
+        assert len(validators) == 5
+        assert not {"uptime", "connected"} & validators[0].keys()  # this upstream does not say
+        node_id = validators[1]["nodeID"]
+        seen = {"nodeID": node_id, "uptime": "99.5000", "connected": True}
+        upstream.platform = {
+            "platform.getCurrentValidators": {"validators": [seen]},
+            "platform.getProposedHeight": {"height": "7"},
+            "platform.getTxStatus": {"status": "Dropped", "reason": "too late"},
+            "platform.getBlockchainStatus": {"status": "Validating"},
+        }
+        (one,) = server.call(P, "platform.getCurrentValidators", {"nodeIDs": [node_id]})["result"]["validators"]
+        assert {key: one[key] for key in seen} == seen
+        assert server.call(P, "platform.getProposedHeight")["result"] == {"height": "7"}
+        unknown = {"txID": "2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm"}
+        assert server.call(P, "platform.getTxStatus", unknown)["result"] == {"status": "Dropped", "reason": "too late"}
+        upstream.platform["platform.getTxStatus"] = {"status": "Committed"}  # in a block that we do not have yet
+        assert server.call(P, "platform.getTxStatus", unknown)["result"] == {"status": "Processing"}
+        status = server.call(P, "platform.getBlockchainStatus", {"blockchainID": "X"})["result"]
+        assert status == {"status": "Validating"}
+        first = server.call(P, "platform.getBlockByHeight", {"height": 1, "encoding": "json"})["result"]["block"]
+        tx = server.call(P, "platform.getTx", {"txID": first["txs"][0]["id"], "encoding": "hex"})["result"]["tx"]
+        assert "txID" in server.call(P, "platform.issueTx", {"tx": tx})["result"]
+        assert upstream.issued == [tx]
+        upstream.refuse_issue = "couldn't issue tx: tx conflicts"
+        assert server.call(P, "platform.issueTx", {"tx": tx})["error"]["message"] == upstream.refuse_issue
 
 
 def test_an_upstream_with_only_its_index_is_checked_by_its_containers(tmp_path: Path) -> None:

@@ -19,6 +19,8 @@ from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import POLL_S, BlockRange, EvmFollower
 from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.indexing.state_lookups import ContractCache
+from icefall.evm.indexing.token_layouts import TokenLayouts
+from icefall.evm.layouts.proof import Prover
 from icefall.evm.model import ContractInfo, StoredRaw
 from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
@@ -109,7 +111,18 @@ def indexing_of(
 ) -> Indexing:
     log = Log()
     contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
-    maker = BatchMaker(store, upstream, contracts, InlineBlockDecoder(), blocks.first, verify_roots=roots, raw=kept)
+    prover = Prover(upstream, upstream.is_avalanche)
+    layouts = TokenLayouts(store, prover, upstream) if store.is_embedded else None
+    maker = BatchMaker(
+        store,
+        upstream,
+        contracts,
+        InlineBlockDecoder(),
+        blocks.first,
+        verify_roots=roots,
+        raw=kept,
+        layouts=layouts,
+    )
     follower = AuditedFollower(blocks, store, upstream, maker, log, rules=rules, poll_s=poll_s)
     follower.auditor = Auditor(store, upstream, AUDIT_INTERVAL, log)
     return Indexing(follower, store, upstream, log)

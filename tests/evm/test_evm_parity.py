@@ -25,6 +25,7 @@ from icefall.wire.errors import WireError
 from icefall.wire.evm.decode import decode_full
 from icefall.wire.evm.geth_traces import decode_geth_calls, decode_geth_diffs
 from icefall.wire.evm.parity_format import decode_parity_calls, decode_parity_diffs
+from icefall.wire.evm.storage import slot_changes
 from icefall.wire.evm.trace_format import CREATE3_PROXY_CODE
 from icefall.wire.evm.types import AccountDiff, CallFrame, IncompleteBlock, Trace, TxDiff
 
@@ -65,6 +66,8 @@ def difference(by_debug: AccountDiff | None, by_parity: AccountDiff | None) -> s
         fields |= {"had_code": by_debug.had_code, "has_code": by_debug.has_code}
     if by_parity.nonce_before is None or by_debug.nonce_before is None:  # it did not change, or the account is gone
         fields["nonce_before"] = by_debug.nonce_before
+    if slot_changes([by_parity.storage]) == slot_changes([by_debug.storage]):  # written in another order
+        fields["storage"] = by_debug.storage
     return " ".join(name for name, value in fields.items() if value != getattr(by_debug, name))
 
 
@@ -283,7 +286,8 @@ def test_changes_of_accounts() -> None:
     assert accounts() == nothing
     assert accounts(balance=changed) == msgspec.structs.replace(nothing, balance_before=5, balance_after=7)
     born = {"balance": {"+": "0x1"}, "nonce": {"+": "0x1"}, "code": {"+": CODE}, "storage": {HASH: {"+": HASH}}}
-    assert accounts(**born) == AccountDiff(address, 0, 1, False, True, False, True, nonce_before=0)
+    storage = f'{{}}\n{{"{HASH}":"{HASH}"}}'.encode()
+    assert accounts(**born) == AccountDiff(address, 0, 1, False, True, False, True, nonce_before=0, storage=storage)
     assert accounts(balance={"+": "0x1"}, code={"+": "0x"}).has_code is False
     gone = {"balance": {"-": "0x9"}, "nonce": {"-": "0x1"}, "code": {"-": CODE}, "storage": {HASH: {"-": HASH}}}
     assert accounts(**gone) == AccountDiff(address, 9, 0, True, False, True, True, nonce_before=1)

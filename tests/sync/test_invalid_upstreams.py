@@ -1,7 +1,9 @@
 """Upstreams that send invalid data or fail: what happens to each, and that nothing unverified is stored."""
 
 from collections.abc import Callable
+from typing import Any
 
+import msgspec
 import pytest
 from tests.sync.scene import following, play, true_prefix
 from tests.upstream.replay import (
@@ -317,6 +319,31 @@ def test_issue_tx() -> None:
                 at.upstreams.disable(node, "invalid")
             with pytest.raises(UpstreamDown, match="no upstream takes transactions"):
                 await at.upstreams.issue_tx("0x05", "hex")
+
+    play(scene)
+
+
+def test_questions_go_to_the_next_upstream_and_end_in_time() -> None:
+    async def scene() -> None:
+        one, other = Replay(), Replay()
+        one.platform = other.platform = {"platform.getProposedHeight": {"height": "7"}}
+        question: tuple[str, str, dict[str, Any]] = ("/ext/bc/P", "platform.getProposedHeight", {})
+        async with following(one, other, names="", attempts=1) as at:
+            assert msgspec.json.decode(await at.upstreams.ask(*question)) == {"height": "7"}
+            one.faults = [Fault("platform.getProposedHeight", status=503)]
+            await at.upstreams.ask(*question)
+            assert (one.asked(question[1]), other.asked(question[1])) == (2, 1)
+            other.platform = {}
+            with pytest.raises(UpstreamError, match=r"^rpc: can't find method"):
+                await at.upstreams.ask(*question)
+            other.platform = one.platform
+            other.faults = [Fault("platform.getProposedHeight", hang_s=60)]
+            with pytest.raises(UpstreamDown, match=r"no upstream answered platform.getProposedHeight within 0.2 s"):
+                await at.upstreams.ask(*question, limit_s=0.2)
+            for node in at.upstreams.members:
+                at.upstreams.disable(node, "invalid")
+            with pytest.raises(UpstreamDown, match=r"no upstream answers platform.getProposedHeight now"):
+                await at.upstreams.ask(*question)
 
     play(scene)
 

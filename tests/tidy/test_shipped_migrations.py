@@ -34,8 +34,12 @@ MIGRATIONS = {
     "evm/0103_nft_ranges.sqlite.sql": "6f963d59190f6bcd",
     "evm/0104_webhook_outbox.postgres.sql": "712a514b73fee9ab",
     "evm/0104_webhook_outbox.sqlite.sql": "b1534170c5ac184d",
+    "evm/0105_storage_layouts.postgres.sql": "a0ef05b33b0e2525",
+    "evm/0105_storage_layouts.sqlite.sql": "13d7cfcc2b1e814a",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
+    "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",
+    "node/0103_platform.sqlite.sql": "9768db8da4c23303",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

@@ -116,6 +116,7 @@ class Replay:
         self.index_on = True
         self.unknown: set[str] = set()  # methods it does not have
         self.bare_ranges = False  # as Icefall's own interface has them
+        self.platform: dict[str, Any] = {}  # results of calls to P
         self.faults: list[Fault] = []
         self.refuse_issue: str | None = None
         self.issued: list[str] = []
@@ -210,7 +211,10 @@ class Replay:
             "avm.getTx": self._tx,
             "avm.issueTx": self._issue,
             "wallet.issueTx": self._issue,
+            "platform.issueTx": self._issue,
         }.get(method)
+        if method in self.platform:
+            return self.platform[method]
         if answer is None or method in self.unknown:
             raise LookupError(f'rpc: can\'t find method "{method}"')
         return answer(params)

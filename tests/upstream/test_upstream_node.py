@@ -207,7 +207,9 @@ def test_issue_forwards_and_is_never_repeated() -> None:
         assert await node.issue_tx("0xabc", "hexnc") == "2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm"
         await node.issue_tx("0xdef", path="/ext/bc/X/wallet")
         assert replay.calls[-1][0] == "wallet.issueTx"
-        assert replay.issued == ["0xabc", "0xdef"]
+        await node.issue_tx("0x012", path="/ext/bc/P")
+        assert replay.calls[-1][0] == "platform.issueTx"
+        assert replay.issued == ["0xabc", "0xdef", "0x012"]
         replay.refuse_issue = "problem decoding transaction: missing 0x prefix to hex encoding"
         with pytest.raises(UpstreamError, match=f"^{replay.refuse_issue}$"):
             await node.issue_tx("abc")

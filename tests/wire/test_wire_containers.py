@@ -214,7 +214,7 @@ def test_platform_block_types(raw: bytes, time: int | None, txs: int) -> None:
     [
         (u32(5) + COMMON, "P-Chain: unknown block type 5"),
         (u32(4) + COMMON + u32(40), "P-Chain: unknown transaction type 40"),
-        (u32(4) + COMMON + u32(16) + BASE + u32(10), "P-Chain: type 10 where 11 belongs"),
+        (u32(4) + COMMON + u32(16) + BASE + u32(10), "P-Chain: unknown owner type 10"),
     ],
 )
 def test_unknown_platform_types(raw: bytes, text: str) -> None:

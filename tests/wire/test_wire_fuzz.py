@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
+from tests.wire.platform_vectors import p_blocks, p_txs
 from tests.wire.wire_vectors import containers, inner_blocks
 
 from icefall.wire.avm.codec import pack_tx, pack_utxo, unpack_block, unpack_genesis, unpack_tx, unpack_utxo
@@ -22,6 +23,10 @@ from icefall.wire.evm import rlp
 from icefall.wire.genesis.network import network_genesis, packaged_genesis
 from icefall.wire.ids import id_from_text, network_id_from_text, node_id_from_text
 from icefall.wire.keys import private_key_from_text, recover, sign
+from icefall.wire.pvm import codec as pvm
+from icefall.wire.pvm import warp
+from icefall.wire.pvm.json import block_json
+from icefall.wire.pvm.types import RegisterL1ValidatorTx, SetL1ValidatorWeightTx
 from icefall.wire.text import bech32, cb58, checksum_hex
 from icefall.wire.text.bech32 import address_from_text
 from icefall.wire.text.go_text import quote
@@ -36,6 +41,29 @@ def transaction(raw: bytes) -> None:
     assert pack_tx(tx.unsigned, tx.credentials).raw == raw
     produced(tx), consumed(tx), exported(tx), imported(tx)
     tx_json(tx, ChainNaming("X", "local"))
+
+
+def platform_block(raw: bytes) -> None:
+    """What parses must also rebuild to the same bytes, with every transaction in it."""
+    block = pvm.unpack_block(raw)
+    txs = [pvm.pack_tx(tx.unsigned, tx.credentials) for tx in block.txs]
+    proposal = block.proposal and pvm.pack_tx(block.proposal.unsigned, block.proposal.credentials)
+    head = (block.block_type, block.parent_id, block.height)
+    assert pvm.pack_block(*head, time=block.time, txs=txs, proposal=proposal).raw == raw
+    block_json(block, ChainNaming("P", "local"))
+
+
+def warp_message(raw: bytes) -> None:
+    message = warp.unpack_message(raw)
+    assert warp.pack_message(message) == raw
+    call = warp.unpack_addressed_call(message.payload)
+    assert warp.pack_addressed_call(call) == message.payload
+    warp.unpack_l1_payload(call.payload)
+
+
+def warp_messages() -> list[bytes]:
+    kinds = RegisterL1ValidatorTx | SetL1ValidatorWeightTx
+    return [tx.unsigned.message for tx in p_txs() if isinstance(tx.unsigned, kinds)]
 
 
 def utxo(raw: bytes) -> None:
@@ -77,6 +105,11 @@ BYTES = {
     ),
     "container": Target(unpack_container, lambda: small([row.container.raw for row in containers()])),
     "platform block": Target(unpack_platform_block, lambda: small(inner_blocks("P")), 2),
+    "platform block of any type": Target(platform_block, lambda: [raw for raw in p_blocks() if len(raw) < 4000], 4),
+    "platform genesis": Target(
+        pvm.unpack_genesis, lambda: [network_genesis(packaged_genesis(12345), 12345, 0).p_genesis], 0.1
+    ),
+    "warp message": Target(warp_message, warp_messages),
     "evm block": Target(unpack_coreth_block, lambda: inner_blocks("C")),
     "atomic transactions": Target(unpack_atomic_moves, atomic_bytes, 2),
     "rlp": Target(nested_list, lambda: inner_blocks("C"), 0.5),

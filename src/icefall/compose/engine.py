@@ -36,6 +36,7 @@ from icefall.observe.log import Log, Logs
 from icefall.observe.program import program_pid, program_processes
 from icefall.primary.chains import foreign_chains, genesis_time, import_history, index_x, put_state
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
+from icefall.primary.platform import executed_chains
 from icefall.primary.sync import NodeFollowing, check_upstreams, learn
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.ids import network_name
@@ -156,9 +157,8 @@ async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, 
     admin = await _admin(context)
     traffic = EngineTraffic(time.monotonic_ns)
     health = await _health(context, services, traffic)
-    server = SocketServer(
-        socket_path(data_dir), {**admin.commands(), **_issue_commands(services.issuers)}, traffic.call
-    )
+    commands = {**admin.commands(), **_issue_commands(services.issuers), **_platform_commands(services.following)}
+    server = SocketServer(socket_path(data_dir), commands, traffic.call)
     await server.start()
     log = context.logs["main"]
     loops = [health.run_forever, *services.loops]
@@ -211,6 +211,10 @@ async def _chain_services(context: EngineContext) -> ChainServices:
     await store.write(lambda tx: tx.run(SQL.put_meta, {"name": "bootstrapping", "value": "[]"}))
     pace = BlockPace(config.block_time / 1e9, config.block_txs_max)
     foreign = foreign_chains(network, store, indexed=config.index_enabled)
+    followed, platform = executed_chains(network, store, foreign, logs["P"], time.monotonic)
+    if platform is not None:
+        await platform.start()
+        await platform.catch_up()
     chains = {}
     for spec in network.asset_chains:
         chain = AssetChain(
@@ -222,7 +226,7 @@ async def _chain_services(context: EngineContext) -> ChainServices:
         )
         await chain.ledger.start()
         if spec.chain.chain_id == network.genesis.x_chain_id:
-            await import_history(store, chain.ledger, foreign, logs["main"])
+            await import_history(store, chain.ledger, followed, logs["main"])
         logs["main"].info("chain loaded", chain=spec.chain.id_text, height=chain.ledger.height)
         chains[spec.chain.chain_id] = chain
     progress: dict[bytes, MovingChain] = {chain_id: chain.ledger for chain_id, chain in chains.items()}
@@ -238,6 +242,7 @@ async def _following(context: EngineContext) -> ChainServices:
     ledger = _ledger(context, x)
     await ledger.start()
     following = NodeFollowing(config.upstream, network, store, ledger, logs, indexed=config.index_enabled)
+    await following.start()
     progress: dict[bytes, MovingChain] = {chain.chain_id: chain for chain in following.foreign.values()}
     progress[x.chain.chain_id] = ledger
     return ChainServices({x.chain.chain_id: following}, progress, [following.report_progress], following)
@@ -270,6 +275,12 @@ def _issue_commands(issuers: dict[bytes, Issuer]) -> dict[str, Callable[..., Any
         "issue_tx": lambda chain, tx, encoding: of(chain).issue(tx, encoding),
         "tx_state": lambda chain, txid: of(chain).state_of(txid),
     }
+
+
+def _platform_commands(following: NodeFollowing | None) -> dict[str, Callable[..., Any]]:
+    if following is None:
+        return {}
+    return {"platform_call": following.ask_platform, "platform_issue": following.issue_platform}
 
 
 async def _admin(context: EngineContext) -> Admin:

@@ -19,6 +19,8 @@ from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange, EvmFollower
 from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.indexing.state_lookups import ContractCache
+from icefall.evm.indexing.token_layouts import TokenLayouts
+from icefall.evm.layouts.proof import Prover
 from icefall.evm.model import StoredRaw
 from icefall.evm.status import ChainStatus, UpstreamStatus, decode_status, encode_status, serve_indexer_calls, status_of
 from icefall.evm.storing.holders import count_all, count_some
@@ -88,6 +90,7 @@ class IndexedChain:
             verify_roots=verify_roots,
             raw=kept,
             has_webhooks=outbox.has_webhooks,
+            layouts=token_layouts(self._chain_store, self._upstream),
         )
         self.follower = EvmFollower(
             blocks,
@@ -195,6 +198,7 @@ class IndexedChain:
             self._upstream_seen = bool(self.follower.status.upstream_seen_at)
             self._rate.note(now, self.follower.status.blocks)
             tip = self._chain_store.tip()
+            self.follower.status.audits_dropped = self.auditor.dropped
             status = status_of(
                 self.follower.status,
                 self._counts_before,
@@ -259,13 +263,18 @@ def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:
     )
 
 
+def token_layouts(store: ChainStore, upstream: EvmUpstream) -> TokenLayouts | None:
+    """The balances of a server's store are values of transfers: those that no log tells have no place there."""
+    return TokenLayouts(store, Prover(upstream, upstream.is_avalanche), upstream) if store.is_embedded else None
+
+
 def reorg_rules(chain: ChainConfig, upstream: EvmUpstream, depth_max: int) -> ReorgRules:
     """Blocks of Avalanche's own chains are final once accepted, unless the settings of the chain say otherwise."""
 
     def is_final() -> bool:
         if chain.final is not None:
             return chain.final
-        return any(can.is_avalanche for can in upstream.capabilities().values())
+        return upstream.is_avalanche()
 
     return ReorgRules(chain.id, depth_max, is_final, chain.development)
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from icefall import __version__
 from icefall.api.dialect import DIALECTS
@@ -11,8 +11,10 @@ from icefall.api.http.app import App
 from icefall.api.http.assemble import Mount
 from icefall.api.http.row import NODE
 from icefall.api.node.addresses import AddressParser
-from icefall.api.node.endpoints import INDEX, P, X
+from icefall.api.node.endpoints import INDEX, X
 from icefall.api.node.handlers.index import ContainerCache
+from icefall.api.node.platform_endpoints import P
+from icefall.api.node.platform_upstream import PlatformUpstream
 from icefall.compose.app_parts import links_page, listener_app, node_origins
 from icefall.compose.node_setup import configured_network, freshness, health_limit_ns, node_logs
 from icefall.compose.served_chains import ServedChains
@@ -27,7 +29,9 @@ from icefall.node.index import ALL_SERIES, IndexReader
 from icefall.node.info import NodeInfo, read_node_id
 from icefall.node.store import NodeReader, read_learned
 from icefall.observe.log import LevelPage
+from icefall.pchain.reading import PlatformReader
 from icefall.primary.network import LearnedNetwork, Network, is_public
+from icefall.wire.avm.json import ChainNaming
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text, network_name
 from icefall.xchain.model import ChainView
 from icefall.xchain.store import AssetChainReader
@@ -44,11 +48,13 @@ def node_app(config: Config) -> App:
     node = NodeReader(store, version)
     chains = Chains(network.chains, node)
     info = _node_info(config, network, read_node_id(data_dir / "staking"))
+    engine = SocketClient(socket_path(data_dir), "the engine")
+    followed = Followed(node, engine) if config.upstream else None
     services: dict[type, Any] = {
         NodeReader: node,
         Chains: chains,
         LevelPage: logs.page,
-        SocketClient: SocketClient(socket_path(data_dir), "the engine"),
+        SocketClient: engine,
         NodeInfo: info,
         Freshness: freshness(data_dir, health_limit_ns(config)),
         ChainDirectory: ServedChains(config, stores).directory,
@@ -61,13 +67,20 @@ def node_app(config: Config) -> App:
         origins=node_origins(config),
         node=node,
         headers=[("node-id", info.node_id_text)],
-        mounts=_mounts(network, store, version, chains, node if config.upstream else None),
+        mounts=_mounts(network, store, version, chains, followed),
         site=links_page("Node interfaces", config) if DIALECTS[config.dialect].has_links_page else None,
     )
 
 
+class Followed(NamedTuple):
+    """A network that is followed: where it says which chains are bootstrapping, and who calls its nodes."""
+
+    node: NodeReader
+    engine: SocketClient
+
+
 def _mounts(
-    network: Network, store: Reader, version: Callable[[], int], chains: Chains, followed: NodeReader | None
+    network: Network, store: Reader, version: Callable[[], int], chains: Chains, followed: Followed | None
 ) -> list[Mount]:
     """Each asset chain under all its names, each series of the index, and P."""
     mounts = []
@@ -84,16 +97,23 @@ def _mounts(
         services = {IndexReader: IndexReader(store, series, x_chain_id, version), ContainerCache: ContainerCache()}
         mounts.append(Mount(INDEX, (f"/ext/index/{series.path}",), services))
     platform = next(chain for chain in network.chains if chain.chain_id == PLATFORM_CHAIN)
-    return [*mounts, Mount(P, _paths(platform), {}, _closed(followed, platform))]
+    naming = ChainNaming(platform.name, network.asset_chains[0].view.naming.hrp)
+    services = {
+        PlatformReader: PlatformReader(None if network.learned else store, network.platform, version),
+        ChainNaming: naming,
+        AddressParser: AddressParser(chains, PLATFORM_CHAIN, naming.chain, naming.hrp),
+        PlatformUpstream: PlatformUpstream(followed.engine if followed else None),
+    }
+    return [*mounts, Mount(P, _paths(platform), services, _closed(followed, platform))]
 
 
-def _closed(followed: NodeReader | None, chain: Chain) -> Callable[[], Awaitable[bool]] | None:
+def _closed(followed: Followed | None, chain: Chain) -> Callable[[], Awaitable[bool]] | None:
     """Whether a chain is still bootstrapping, which only chains of an upstream do."""
     if followed is None:
         return None
 
     async def closed() -> bool:
-        return chain.name in await followed.bootstrapping()
+        return chain.name in await followed.node.bootstrapping()
 
     return closed
 

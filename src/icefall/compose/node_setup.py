@@ -6,7 +6,16 @@ from icefall.config.settings import ChainConfig, Config
 from icefall.node.health.runner import Freshness, UnstoredFailureReader
 from icefall.observe.log import Logs, open_logs
 from icefall.observe.log_file import MIB, Rotation
-from icefall.primary.network import AssetChainSource, LearnedNetwork, Network, NetworkSettings, network_of
+from icefall.pchain.parameters import RewardParameters, StakingLimits
+from icefall.primary.network import (
+    AssetChainSource,
+    LearnedNetwork,
+    Network,
+    NetworkSettings,
+    PlatformSettings,
+    network_of,
+)
+from icefall.wire.text.go_text import SECOND_NS
 
 _SLACK_NS = 10 * 10**9  # a busy machine delays health checks without the engine being unhealthy
 
@@ -19,10 +28,22 @@ def configured_network(config: Config, now: int, learned: LearnedNetwork | None 
             config.tx_fee,
             config.create_asset_tx_fee,
             tuple(AssetChainSource(one.id, one.genesis, one.aliases) for one in config.asset_chain),
+            _platform_settings(config),
         ),
         now,
         learned,
     )
+
+
+def _platform_settings(config: Config) -> PlatformSettings:
+    rewards = RewardParameters(
+        config.stake_min_consumption_rate,
+        config.stake_max_consumption_rate,
+        config.stake_minting_period // SECOND_NS,
+        config.stake_supply_cap,
+    )
+    limits = StakingLimits(config.min_validator_stake, config.min_delegator_stake)
+    return PlatformSettings(config.upgrade_file, rewards, limits)
 
 
 def unstored_path(data_dir: Path) -> Path:

@@ -207,6 +207,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     upstream: Annotated[types.Urls, Setting("", "Nodes to follow; none runs a network of its own.")]
     tx_fee: Annotated[types.Amount, Setting("1000000", "Fee of a transaction, in nAVAX.")]
     create_asset_tx_fee: Annotated[types.Amount, Setting("1000000", "Fee of creating an asset, in nAVAX.")]
+    upgrade_file: Annotated[types.Path, Setting(
+        "", "Fork times of a network that is neither mainnet nor fuji; empty: as its upstream says, else all at once.")]
+    stake_min_consumption_rate: Annotated[types.Count, Setting(
+        "100000", "Of what is left to mint, the part for the shortest stake over a minting period, in millionths.")]
+    stake_max_consumption_rate: Annotated[types.Count, Setting(
+        "120000", "The same for the longest stake.")]
+    stake_minting_period: Annotated[types.PositiveDuration, Setting("8760h", "Minting period of rewards.")]
+    stake_supply_cap: Annotated[types.Amount, Setting("720000000000000000", "Most nAVAX there can ever be.")]
+    min_validator_stake: Annotated[types.Amount, Setting("2000000000000", "Least stake of a validator, in nAVAX.")]
+    min_delegator_stake: Annotated[types.Amount, Setting("25000000000", "Least stake of a delegator, in nAVAX.")]
     block_time: Annotated[types.Duration, Setting("0s", "Minimum time between two blocks of a local network.")]
     block_txs_max: Annotated[types.Count, Setting(
         "0", "Maximum number of transactions in a block of a local network; 0: all that fit.")]

@@ -286,6 +286,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     metadata_changes: tuple[MetadataChange, ...]
     messages: tuple[TeleporterMessage, ...]
     skipped_logs: Mapping[str, int]  # token events of wrong shape or standard, by event name
+    storage: tuple[tuple[bytes, bytes], ...] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
     nft_ranges: tuple[NftRange, ...] = ()
 

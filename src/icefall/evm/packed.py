@@ -5,11 +5,12 @@ a struct per row does. Both processes run the same interpreter and the same rele
 """
 
 import marshal
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
+from icefall.evm.layouts.formulas import StorageLayout
 from icefall.evm.model import (
     NO_RAW,
     BlockRow,
@@ -66,6 +67,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     price_max: int
     transfers: int  # of tokens
     skipped_logs: dict[str, int]  # token events of wrong shape or standard, by event name
+    storage: Sequence[tuple[bytes, bytes]] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
 
     @property
@@ -75,11 +77,17 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
         raw += len(self.raw.matched.packed) if self.raw.matched is not None else 0
         return sum(map(len, self.tables.values())) + raw
 
-    def resolved(self, native: tuple[NativeRow, ...], *code: tuple[tuple[bytes, bool], ...]) -> "ResolvedBlock":
-        """Add what was read from state, and drop the amounts from which `native` follows: thousands of blocks may
-        wait."""
-        rows = msgspec.structs.replace(self, native_before={}, native_after={}, native_deltas={})
-        return ResolvedBlock(rows, native, *code)
+    def resolved(
+        self,
+        native: tuple[NativeRow, ...],
+        code: tuple[tuple[bytes, bool], ...],
+        earlier_code: tuple[tuple[bytes, bool], ...] = (),
+        slots: "Mapping[bytes, TokenStorage] | None" = None,
+    ) -> "ResolvedBlock":
+        """Add what was read from state, and drop the amounts from which `native` follows, and storage that is not a
+        token's: thousands of blocks may wait."""
+        rows = msgspec.structs.replace(self, native_before={}, native_after={}, native_deltas={}, storage=())
+        return ResolvedBlock(rows, native, code, earlier_code, slots or {})
 
     def balance_changes(self) -> BalanceChanges:
         address = self.addresses.__getitem__
@@ -98,6 +106,13 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
         )
 
 
+class TokenStorage(msgspec.Struct, frozen=True, gc=False):
+    """What a block changed of a token's storage: the text of each transaction, and the layout by which to read it."""
+
+    layout: StorageLayout
+    texts: Sequence[bytes]
+
+
 class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):
     """A block's rows with the values that had to be read from state."""
 
@@ -105,6 +120,7 @@ class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):
     native: tuple[NativeRow, ...]
     code: tuple[tuple[bytes, bool], ...]
     earlier_code: tuple[tuple[bytes, bool], ...] = ()  # as of the block before
+    slots: Mapping[bytes, TokenStorage] = {}  # of every token whose balances follow from its storage, if it was used
 
 
 def pack_columns(columns: Columns) -> bytes:

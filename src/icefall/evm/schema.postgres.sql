@@ -299,6 +299,34 @@ create table nft_state_owner (
 create index nft_state_owner_of on nft_state_owner (token_address, token_id);
 create index nft_state_owner_at on nft_state_owner (block);
 
+-- A row says: the slot of the token's storage whose key begins so holds the balance of this holder.
+create table slot (
+    token bigint not null,
+    key bytea not null,
+    holder bigint not null,
+    token_id bytea not null,
+    primary key (token, key)
+);
+
+-- A row says: from this block on, a slot of the token's storage held this word, and its holder is not known.
+create table unclaimed_slot (
+    token bigint not null,
+    key bytea not null,
+    block bigint not null,
+    word bytea not null,
+    primary key (token, key, block)
+);
+create index unclaimed_slot_at on unclaimed_slot (block);
+
+-- A row says: in this block the token's storage changed the balance of the holder, whom no log of the block names.
+create table slot_change (
+    block bigint not null,
+    token bigint not null,
+    holder bigint not null,
+    token_id bytea not null,
+    primary key (block, token, holder, token_id)
+);
+
 -- A row says: from this block on, the address has code, or has none.
 create table code (
     address bigint not null,
@@ -324,10 +352,13 @@ create table token (
     failures bigint not null default 0,
     silent_changes bigint not null default 0,
     standards_since bigint not null default 0,
-    metadata_version bigint not null default 0
+    metadata_version bigint not null default 0,
+    layout bytea,
+    layout_since bigint
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
+create index token_layout_since on token (layout_since) where layout_since is not null;
 create index token_by_name on token (lower(name collate "C")) where name is not null;
 create index token_by_symbol on token (lower(symbol collate "C")) where symbol is not null;
 
@@ -574,5 +605,9 @@ join address s on s.id = t.sender;
 -- there was one since its first transfer.
 create view token_trust as
 select token, standards, standards_since,
-    untrusted_since is not null or first_block > coalesce((select max(block) from audit), -1) as is_untrusted
+    untrusted_since is not null or (
+        coalesce(layout_since, -1) <> first_block and first_block > coalesce((select max(block) from audit), -1)
+    ) as is_untrusted,
+    case when untrusted_since is not null then 'logs' when layout_since = first_block then 'storage'
+        when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

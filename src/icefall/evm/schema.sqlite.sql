@@ -227,8 +227,8 @@ create trigger native_balance_update instead of update on native_balance begin
     update native_balance_merged set balance = new.balance where address = old.address and block = old.block;
 end;
 
--- A row says: from this block on, the holder had this balance of the ERC-20 token, by the token's logs. Key: holder,
--- token and block; the newest row at or before a block is the balance then. Serves: ERC-20 balances, at any block.
+-- A row says: from this block on, the holder had this balance of the ERC-20 token, by the token's storage where its
+-- `layout` is known, else by its logs. Key: holder, token and block; the newest row at or before a block is the balance then. Serves: ERC-20 balances, at any block.
 -- in two parts
 create table erc20_balance (
     holder integer not null,
@@ -335,6 +335,38 @@ create table nft_state_owner (
 create index nft_state_owner_of on nft_state_owner (token_address, token_id);
 create index nft_state_owner_at on nft_state_owner (block);
 
+-- A row says: the slot of the token's storage whose key begins so holds the balance of this holder. Only of tokens with
+-- a `layout`. Key: the token and eight bytes of the slot's key. Serves: balances that change without a log.
+create table slot (
+    token integer not null,
+    key blob not null,
+    holder integer not null,
+    token_id blob not null, -- empty: the token has no IDs
+    primary key (token, key)
+) without rowid;
+
+-- A row says: from this block on, a slot of the token's storage held this word, and its holder is not known.
+-- Only of tokens with a `layout`, up to UNCLAIMED_MAX rows each. Key: the token, sixteen bytes of the slot's key and the
+-- block. Serves: the history of a holder whom a later block names; through its index rollbacks.
+create table unclaimed_slot (
+    token integer not null,
+    key blob not null,
+    block integer not null,
+    word blob not null,
+    primary key (token, key, block)
+) without rowid;
+create index unclaimed_slot_at on unclaimed_slot (block);
+
+-- A row says: in this block the token's storage changed the balance of the holder, whom no log of the block names. Key:
+-- all columns. Serves: rollbacks, and the counting of holders.
+create table slot_change (
+    block integer not null,
+    token integer not null,
+    holder integer not null,
+    token_id blob not null, -- empty: the token has no IDs
+    primary key (block, token, holder, token_id)
+) without rowid;
+
 -- A row says: from this block on, the address has code, or has none. Key: the address and the block. Serves: the kind of
 -- an address, and what a call of it is.
 create table code (
@@ -363,10 +395,13 @@ create table token (
     failures integer not null default 0, -- counts up while reading fails
     silent_changes integer not null default 0, -- how often its storage changed without a log that explains it
     standards_since integer not null default 0, -- of its latest deployment, if that was after its first transfer
-    metadata_version integer not null default 0 -- raised when name, symbol or decimals may have changed
+    metadata_version integer not null default 0, -- raised when name, symbol or decimals may have changed
+    layout blob, -- where it stores its balances, proven on its code (`StorageLayout`); empty: refused; null: never asked
+    layout_since integer -- the block of the proof: from here on balances are what its storage holds
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
+create index token_layout_since on token (layout_since) where layout_since is not null;
 create index token_by_name on token (lower(name)) where name is not null;
 create index token_by_symbol on token (lower(symbol)) where symbol is not null;
 
@@ -628,10 +663,14 @@ join tx t on t.tx_at = d.tx_at
 join address c on c.id = d.creator
 join address s on s.id = t.sender;
 
--- A row says whether a token's stored balances can be trusted: its logs agreed with its state at every audit, and there
--- was one since its first transfer. The balances of an untrusted token are read from state. Serves: lists of balances
--- and owners.
+-- A row says whether a token's stored balances can be trusted: they are what its storage holds, or its logs agreed with
+-- its state at every audit, and there was one since its first transfer. The balances of an untrusted token are read from
+-- state. Serves: lists of balances and owners, and how the balances of a token are known.
 create view token_trust as
 select token, standards, standards_since,
-    untrusted_since is not null or first_block > coalesce((select max(block) from audit), -1) as is_untrusted
+    untrusted_since is not null or (
+        coalesce(layout_since, -1) <> first_block and first_block > coalesce((select max(block) from audit), -1)
+    ) as is_untrusted,
+    case when untrusted_since is not null then 'logs' when layout_since = first_block then 'storage'
+        when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

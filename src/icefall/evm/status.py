@@ -52,7 +52,9 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     upstreams: tuple[UpstreamStatus, ...] = ()
 
 
-COUNTED = ("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_blocks", "fetched_bytes")
+COUNTED = (
+    *("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_blocks", "fetched_bytes", "audits_dropped"),
+)
 
 
 def status_of(

@@ -179,3 +179,178 @@ create table followed (
     block_id blob not null,
     height integer not null
 ) without rowid;
+
+-- # The P-Chain
+
+-- Numbers of 64 bits without a sign (amounts, weights, locktimes) are stored as signed ones of the same bits.
+
+-- A row, the only one, says how far the P-Chain is executed, and holds its numbers that change with every block. Key: 1.
+-- Serves: platform.getHeight, getTimestamp, getFeeState, getValidatorFeeState, and the start of the node.
+create table p_ledger (
+    id integer primary key check (id = 1),
+    genesis_hash blob not null,
+    height integer not null,
+    block_id blob not null,
+    time integer not null, -- the chain time, in Unix seconds
+    next_seq integer not null,
+    next_position integer not null,
+    fee_capacity integer not null, -- gas that may be used now
+    fee_excess integer not null,
+    l1_excess integer not null,
+    accrued_fees integer not null -- what an L1 validator that was always active has paid, in nAVAX
+);
+
+-- A row is an executed block. Key: the height, or its ID. Serves: platform.getBlock and getBlockByHeight.
+create table p_block (
+    height integer primary key,
+    block_id blob not null unique,
+    block_type integer not null,
+    time integer not null, -- the chain time after it
+    tx_count integer not null,
+    inner_at integer not null, -- where the block's own bytes begin in the container, from 0
+    inner_size integer not null, -- and how many they are
+    container_id blob not null,
+    container blob -- null where the index of containers holds it
+);
+
+-- A row is an accepted transaction, one that was proposed and aborted included. Key: its number in the order of
+-- acceptance, or its ID. Serves: platform.getTx and getTxStatus.
+create table p_tx (
+    seq integer primary key,
+    txid blob not null unique,
+    height integer not null,
+    type integer not null,
+    is_committed integer not null,
+    bytes blob not null
+);
+
+-- A row is an output that was ever made, spent ones and stakes included. `position` orders what became spendable: a
+-- stake that ends gets a new one. Key: the position, or the output's ID. Serves: platform.getUTXOs, getBalance, getStake
+-- and getRewardUTXOs, and the execution of transactions.
+create table p_utxo (
+    position integer primary key,
+    utxo_id blob not null unique,
+    bytes blob not null, -- as it is sent
+    addresses blob not null, -- of its owners, 20 bytes each
+    asset_id blob not null,
+    amount integer not null,
+    state integer not null, -- 0: unspent, 1: staked, 2: spent
+    kind integer not null, -- 0: of a sender, 1: a stake, rewards of 2: a validator, 3: a delegator, 4: for delegations
+    locktime integer not null,
+    stakeable_locktime integer not null, -- until when it can only be staked; 0: never
+    created_seq integer not null, -- the transaction that made it (of a reward: the one that paid it); -1: the genesis
+    created_time integer not null, -- the chain time then
+    stake_start integer,
+    stake_end integer,
+    reward_of integer, -- of a reward: the staking transaction
+    returned_seq integer, -- of a stake: the transaction that ended it
+    returned_time integer,
+    spent_seq integer,
+    spent_time integer
+);
+create index p_reward on p_utxo (reward_of) where reward_of is not null;
+
+-- A row says: this address is among the owners of the output at `position`, which is in `state`. Key: all columns.
+-- Serves: platform.getUTXOs, getBalance and getStake, with one seek per output returned.
+create table p_utxo_owner (
+    address blob,
+    state integer,
+    position integer,
+    primary key (address, state, position)
+) without rowid;
+
+-- A row says: transaction `seq` took from this address, or gave to it. Key: all columns. Serves: lists of an address.
+create table p_address_tx (address blob, seq integer, primary key (address, seq)) without rowid;
+
+-- A row is a period of staking: a validator or delegator of the primary network or of a subnet. Key: the staking
+-- transaction. Serves: platform.getCurrentValidators and getTotalStake, and the start of the node.
+create table p_staker (
+    txid blob primary key,
+    subnet_id blob not null,
+    node_id blob not null,
+    state integer not null, -- 0: pending, 1: current, 2: ended and rewarded, 3: ended without, 4: removed
+    priority integer not null, -- who comes first at the same second
+    start_time integer not null,
+    end_time integer not null,
+    weight integer not null,
+    potential_reward integer not null,
+    delegatee_reward integer not null, -- what a validator has earned from delegators
+    shares integer not null, -- what it takes of their rewards, in millionths
+    validation_owner blob, -- packed owners; of a delegator: its own
+    delegation_owner blob,
+    public_key blob,
+    proof_of_possession blob,
+    height integer not null -- the block of the last change of `state`
+) without rowid;
+create index p_staker_by_state on p_staker (state, subnet_id, node_id, end_time, priority, txid);
+create index p_staker_by_node on p_staker (node_id, subnet_id, end_time);
+
+-- A row is how much of its asset a subnet, or the primary network, has. Key: the subnet. Serves:
+-- platform.getCurrentSupply, and rewards.
+create table p_supply (subnet_id blob primary key, supply integer not null) without rowid;
+
+-- A row is a subnet: who controls it, what made it elastic, what made it an L1. Key: its ID. Serves: platform.getSubnet,
+-- getSubnets, getStakingAssetID and getMinStake.
+create table p_subnet (
+    subnet_id blob primary key,
+    owner blob not null, -- packed owners
+    transformation_txid blob not null, -- empty: it is not elastic
+    asset_id blob not null,
+    min_consumption_rate integer not null,
+    max_consumption_rate integer not null,
+    supply_cap integer not null,
+    min_validator_stake integer not null,
+    min_delegator_stake integer not null,
+    conversion_id blob not null, -- empty: it is no L1
+    manager_chain_id blob not null,
+    manager_address blob not null,
+    seq integer not null -- of the transaction that created it
+) without rowid;
+
+-- A row is a blockchain. Key: its ID, which is that of the transaction that created it. Serves: platform.getBlockchains,
+-- validates and validatedBy.
+create table p_blockchain (
+    chain_id blob primary key,
+    subnet_id blob not null,
+    name text not null,
+    vm_id blob not null
+) without rowid;
+create index p_blockchain_of_subnet on p_blockchain (subnet_id);
+
+-- A row is a validator of an L1, also after its removal. Key: its validation ID. Serves: platform.getL1Validator and
+-- getCurrentValidators of an L1, and the start of the node.
+create table p_l1_validator (
+    validation_id blob primary key,
+    subnet_id blob not null,
+    node_id blob not null,
+    public_key blob not null,
+    weight integer not null,
+    start_time integer not null,
+    min_nonce integer not null,
+    end_accumulated_fee integer not null, -- its balance ends where accrued fees reach this; 0: inactive
+    remaining_balance_owner blob not null, -- packed threshold and addresses
+    deactivation_owner blob not null,
+    is_removed integer not null,
+    height integer not null -- the block of the last change
+) without rowid;
+create index p_l1_validator_of_subnet on p_l1_validator (subnet_id, is_removed, node_id);
+
+-- A row says: after block `height` this node has this weight and key in the set of the subnet; weight 0: it is not in it
+-- any more. Key: all but weight and public key. Serves: platform.getValidatorsAt and getAllValidatorsAt.
+create table p_weight_change (
+    subnet_id blob,
+    height integer,
+    node_id blob,
+    weight integer not null,
+    public_key blob not null, -- empty: none
+    primary key (subnet_id, height, node_id)
+) without rowid;
+
+-- A row is a whole validator set after block `height`, so that a set is read from here on and not from the genesis. Key:
+-- the subnet and the height. Serves: platform.getValidatorsAt and getAllValidatorsAt.
+create table p_validator_set (
+    subnet_id blob,
+    height integer,
+    members blob not null, -- node ID, weight and public key of each
+    primary key (subnet_id, height)
+) without rowid;

@@ -3,7 +3,7 @@ local network begins.
 """
 
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from icefall.db.engine import Store, Transaction
@@ -15,6 +15,7 @@ from icefall.node.sync.dag import ADVICE
 from icefall.node.sync.foreign import ForeignChain, ForeignContainer
 from icefall.node.sync.verify import (
     ChainLinks,
+    ChainStopped,
     ContainerRejected,
     FollowedChain,
     ImportPending,
@@ -23,6 +24,7 @@ from icefall.node.sync.verify import (
 )
 from icefall.observe.log import Log
 from icefall.primary.network import Network
+from icefall.primary.shared_memory import CoreMoves
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Tx
 from icefall.wire.container.proposer import Export
@@ -103,12 +105,14 @@ def _index_txs(tx: Transaction, at: Checkpoint, effects: Sequence[TxEffects]) ->
 
 
 class FollowedForeignChain:
-    """P or C: checked by hash and parent, not executed; its exports go into X's atomic memory."""
+    """P or C: checked by hash and parent, not executed; its exports go into X's atomic memory. `core`: of C, what it
+    moves between itself, P and X."""
 
-    def __init__(self, chain: ForeignChain, x_chain_id: bytes) -> None:
+    def __init__(self, chain: ForeignChain, x_chain_id: bytes, core: CoreMoves | None = None) -> None:
         self.name = chain.name
         self._chain = chain
         self._x_chain_id = x_chain_id
+        self._core = core
 
     @property
     def count(self) -> int:
@@ -126,13 +130,27 @@ class FollowedForeignChain:
         return self._chain.container_id_at(number)
 
     async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
+        rows = [ForeignContainer(row.container_id, row.raw, row.block_id, row.height) for row in batch]
+        put_exports, core = self._exports_of(batch), self._core
+        if core is None or not core.is_current:
+            await self._chain.accept(rows, put_exports)
+            return
+        after = self._chain.position.count + len(batch)
+
+        def also(tx: Transaction) -> None:
+            put_exports(tx)
+            core.put(tx, [row.inner for row in batch], after)
+
+        await self._chain.accept(rows, also)
+        core.applied = after
+
+    def _exports_of(self, batch: Sequence[VerifiedContainer]) -> Callable[[Transaction], None]:
         exports = [_exported_utxo(export) for row in batch for export in row.exports]
 
         def put_exports(tx: Transaction) -> None:
             put_atomic(tx, self._x_chain_id, self._chain.chain_id, exports)
 
-        rows = [ForeignContainer(row.container_id, row.raw, row.block_id, row.height) for row in batch]
-        await self._chain.accept(rows, put_exports)
+        return put_exports
 
 
 def _exported_utxo(export: Export) -> NewUtxo:
@@ -175,22 +193,21 @@ def put_state(state: str, tx: Transaction) -> None:
     tx.run(SQL.put_meta, {"name": history.META_NAME, "value": state})
 
 
-async def import_history(store: Store, ledger: Ledger, foreign: dict[str, ForeignChain], log: Log) -> None:
+async def import_history(store: Store, ledger: Ledger, chains: dict[str, FollowedForeignChain], log: Log) -> None:
     """Imports the demo history if that was begun and is not done, also after a kill and also without --demo."""
     if read_meta(store, history.META_NAME) != history.BEGUN:
         return
-    x_id, began = ledger.rules.chain_id, time.monotonic()
-    chains: dict[str, FollowedChain] = {name: FollowedForeignChain(chain, x_id) for name, chain in foreign.items()}
-    chains["X"] = XChain(ledger)
-    links = {name: ChainLinks(name, x_id) for name in chains}
+    began = time.monotonic()
+    imported: dict[str, FollowedChain] = {**chains, "X": XChain(ledger)}
+    links = {name: ChainLinks(name, ledger.rules.chain_id) for name in imported}
 
     def report(name: str, count: int) -> None:
         log.debug("importing the demo history", chain=name, has=count)
 
     try:
-        await history.import_into(chains, links, report)
-    except history.InvalidHistory as error:
+        await history.import_into(imported, links, report)
+    except (history.InvalidHistory, ChainStopped) as error:
         raise StartRefused(f"{error}. Use another --data-dir, with --no-demo to begin with nothing") from error
     await store.write(partial(put_state, history.DONE))
-    counts = {name: chain.count for name, chain in chains.items()}
+    counts = {name: chain.count for name, chain in imported.items()}
     log.info("demo history imported", containers=counts, seconds=round(time.monotonic() - began, 2))

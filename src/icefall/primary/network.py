@@ -2,14 +2,25 @@
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from icefall.errors import StartRefused
 from icefall.node.chains import Chain, primary_chains
+from icefall.pchain.parameters import (
+    FORK_NAMES,
+    PlatformParameters,
+    RewardParameters,
+    StakingLimits,
+    fork_time,
+    fork_times,
+    parameters_of,
+)
 from icefall.wire.avm.codec import genesis_txs, pack_block, unpack_genesis
 from icefall.wire.avm.json import ChainNaming
 from icefall.wire.errors import WireError
+from icefall.wire.genesis.evm import EvmForks, evm_genesis_hash
 from icefall.wire.genesis.network import KNOWN_NETWORKS, NetworkGenesis, network_genesis, packaged_genesis, x_chain_id
 from icefall.wire.ids import (
     AVM_ID,
@@ -24,6 +35,7 @@ from icefall.wire.ids import (
 )
 from icefall.wire.packer import u16, u32, u64
 from icefall.wire.text.checksum_hex import decode as decode_hex
+from icefall.wire.text.go_text import from_utf8
 from icefall.xchain.model import ChainRules, ChainView
 from icefall.xchain.semantics import unknown_chain
 
@@ -31,6 +43,7 @@ _INTERFACES = ("admin", "bc", "health", "index", "info", "metrics")
 _CHECKS = ("bootstrapped", "database", "diskspace", "network", "router", "shuttingDown")
 _LOGGERS = ("main", "vm-factory")
 _RESERVED = frozenset((*_INTERFACES, *_CHECKS, *_LOGGERS))
+_EVM_FORK_NAMES = ("apricotPhase3Time", "apricotPhase4Time", "durangoTime", "etnaTime", "graniteTime")
 _TX_FEE, _CREATE_ASSET_TX_FEE = 1_000_000, 10_000_000  # of the public networks
 
 
@@ -42,6 +55,14 @@ class AssetChainSource(msgspec.Struct, frozen=True):
     aliases: tuple[str, ...]
 
 
+class PlatformSettings(msgspec.Struct, frozen=True):
+    """What a network of one's own may set for its P-Chain. An empty `upgrade_file`: all upgrades from the start."""
+
+    upgrade_file: str = ""
+    rewards: RewardParameters = RewardParameters()
+    limits: StakingLimits | None = None
+
+
 class NetworkSettings(msgspec.Struct, frozen=True):
     """What decides which network this is. An empty `genesis_file` means the packaged genesis."""
 
@@ -50,6 +71,7 @@ class NetworkSettings(msgspec.Struct, frozen=True):
     tx_fee: int
     create_asset_tx_fee: int
     asset_chains: tuple[AssetChainSource, ...] = ()
+    platform: PlatformSettings = PlatformSettings()
 
 
 class AssetChainSpec(msgspec.Struct, frozen=True):
@@ -70,12 +92,15 @@ class LearnedNetwork(msgspec.Struct, frozen=True):
 
 
 class Network(msgspec.Struct, frozen=True):
-    """`genesis_config` is the genesis file; empty for a network that was learned from an upstream."""
+    """`genesis_config` is the genesis file; empty for a network that was learned from an upstream, whose P-Chain cannot
+    be executed."""
 
     genesis: NetworkGenesis
     genesis_config: bytes
     chains: tuple[Chain, ...]
     asset_chains: tuple[AssetChainSpec, ...]
+    platform: PlatformParameters
+    has_upgrade_file: bool = False
 
     @property
     def learned(self) -> bool:
@@ -98,6 +123,11 @@ def network_of(settings: NetworkSettings, now: int, learned: LearnedNetwork | No
     source, genesis = _genesis(settings, now)
     if learned is not None and learned.x_genesis != genesis.x_genesis:
         source, genesis = b"", _as_learned(settings.network_id, genesis, learned)
+    upgrades = _upgrades(settings)
+    if upgrades:
+        genesis = _with_upgrades(settings.network_id, genesis, upgrades)
+    forks, given = fork_times(upgrades) if upgrades else None, settings.platform
+    platform = parameters_of(settings.network_id, genesis.avax_asset_id, forks, given.rewards, given.limits)
     primary = primary_chains(
         genesis.x_chain_id, genesis.c_chain_id, genesis.x_block_0_id, genesis.p_block_0_id, genesis.c_block_0_id
     )
@@ -106,7 +136,38 @@ def network_of(settings: NetworkSettings, now: int, learned: LearnedNetwork | No
     specs += [_other(settings, entry, genesis.x_block_0_time) for entry in settings.asset_chains]
     chains = (*primary, *(spec.chain for spec in specs[1:]))
     _refuse_taken_names(chains)
-    return Network(genesis, source, chains, tuple(specs))
+    return Network(genesis, source, chains, tuple(specs), platform, bool(upgrades))
+
+
+def _upgrades(settings: NetworkSettings) -> dict[str, Any]:
+    """The content of the upgrade file; empty if there is none, and for networks whose upgrades are known."""
+    path = settings.platform.upgrade_file
+    if not path or is_public(settings.network_id):
+        return {}
+    try:
+        upgrades = msgspec.json.decode(Path(path).read_bytes(), type=dict[str, Any])
+        for name in FORK_NAMES + _EVM_FORK_NAMES:
+            fork_time(upgrades, name)
+    except OSError as error:
+        raise StartRefused(f"--upgrade-file {path}: {error.strerror}") from error
+    except (WireError, msgspec.DecodeError) as error:
+        raise StartRefused(f"--upgrade-file {path}: {error}") from error
+    return upgrades
+
+
+def _with_upgrades(network_id: int, genesis: NetworkGenesis, upgrades: dict[str, Any]) -> NetworkGenesis:
+    """X's block 0 has the time of the fork that made a chain of blocks of it; C's has the fields of upgrades then."""
+    cortina = fork_times(upgrades).cortina
+    block_0 = pack_block(genesis.stop_vertex_id, 0, cortina, ())
+    forks = EvmForks(*[fork_time(upgrades, name) for name in _EVM_FORK_NAMES])
+    c_genesis = from_utf8(genesis.c_genesis)
+    return msgspec.structs.replace(
+        genesis,
+        x_block_0=block_0.raw,
+        x_block_0_id=block_0.block_id,
+        x_block_0_time=cortina,
+        c_block_0_id=evm_genesis_hash(c_genesis, has_own_schedule=is_public(network_id), forks=forks),
+    )
 
 
 def _refuse_taken_names(chains: Iterable[Chain]) -> None:

@@ -12,25 +12,31 @@ from icefall.db.engine import Store, StoreError, Transaction
 from icefall.errors import CallFailed, StartRefused, Unavailable
 from icefall.node.health.checks import FollowStats, PeerStats
 from icefall.node.store import SQL as NODE_SQL
+from icefall.node.store import read_meta
 from icefall.node.sync.dag import DagFollower
 from icefall.node.sync.follower import POLL_S, ContainerFollower
 from icefall.node.sync.foreign import ImportWaiter
 from icefall.node.sync.upstreams import NetworkIdentity, NodeUpstreams
 from icefall.node.sync.verify import ChainLinks
 from icefall.observe.log import Log, Logs, quiet
-from icefall.primary.chains import FollowedForeignChain, XChain, foreign_chains
+from icefall.pchain.parameters import fork_times
+from icefall.primary.chains import XChain, foreign_chains
 from icefall.primary.network import LearnedNetwork, Network, is_public
+from icefall.primary.platform import PlatformChain, executed_chains
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
+from icefall.upstream.pool import NoUpstreamLeft
 from icefall.wire.errors import WireError
-from icefall.wire.genesis.network import p_block_0_ids
-from icefall.wire.ids import id_from_text
+from icefall.wire.genesis.network import KNOWN_NETWORKS, p_block_0_ids
+from icefall.wire.ids import id_from_text, id_text
 from icefall.xchain.chain import PROCESSING
 from icefall.xchain.ledger import Ledger
 
+_X_PATH, _P_PATH = "/ext/bc/X", "/ext/bc/P"
 _FORWARDED_MAX = 1024
 _ROUND_S = 0.25
 _ROUNDS_PER_REPORT = 8  # while bootstrapping, health is refreshed every so many rounds
+_FORKS = "platform_upgrades"  # what the upstream said of its upgrades, in the meta table
 _INDEX_ADVICE = "--index-enabled=true"
 _PROBE_LIMIT_S = 15.0
 
@@ -90,6 +96,15 @@ async def check_upstreams(urls: Sequence[str], network: Network) -> None:
         raise StartRefused("; ".join(unusable.values()))
 
 
+class _Reward(msgspec.Struct, rename={"txid": "txID", "potential_reward": "potentialReward"}):
+    txid: str
+    potential_reward: str
+
+
+class _Rewards(msgspec.Struct):
+    validators: list[_Reward]
+
+
 class NodeFollowing:
     """The followers of X, P and C. X waits for P and C where it imports from them.
 
@@ -114,11 +129,13 @@ class NodeFollowing:
         self._upstreams = NodeUpstreams(upstream_nodes(urls), identity_of(network), logs["main"])
         self.foreign = foreign_chains(network, store, indexed=indexed)
         self._followers: dict[str, ContainerFollower] = {}
-        for name, chain in self.foreign.items():
+        self._is_custom = network.genesis.network_id not in KNOWN_NETWORKS
+        self._asks_forks = self._is_custom and not network.has_upgrade_file
+        now = self._upstreams.clock.now
+        chains, self.platform = executed_chains(network, store, self.foreign, logs["P"], now)
+        for name, chain in chains.items():
             links = ChainLinks(name, x_id, _accepts_first_parent(name, network))
-            self._followers[name] = ContainerFollower(
-                FollowedForeignChain(chain, x_id), links, self._upstreams, logs[name], run_max=run_max
-            )
+            self._followers[name] = ContainerFollower(chain, links, self._upstreams, logs[name], run_max=run_max)
         had_dag = is_public(network.genesis.network_id) if had_dag is None else had_dag
         x, links = XChain(ledger, had_dag=had_dag, indexed=indexed), ChainLinks("X", x_id)
         others = list(self._followers.values())
@@ -131,8 +148,66 @@ class NodeFollowing:
         self._stored: list[str] | None = None  # the chains whose calls workers refuse
         self.on_progress: Callable[[], None] = lambda: None
 
+    async def start(self) -> None:
+        """Load the P-Chain, or begin it with its genesis."""
+        if self.platform is not None:
+            await self._learn_forks(self.platform)
+            await self.platform.start()
+
+    async def _execute_stored(self, platform: PlatformChain) -> None:
+        """Execute in the background what an older release stored. Runs for ever, as the followers do."""
+        await platform.catch_up()
+        if self._is_custom:
+            await self._compare_reward(platform)
+        await asyncio.Event().wait()
+
+    async def _learn_forks(self, platform: PlatformChain) -> None:
+        """Fork times of a network of its own, which has no upgrade file here, are what its upstream says. The first
+        answer is kept: the chain is executed with it."""
+        if not self._asks_forks:
+            return
+        known = read_meta(self._store, _FORKS)
+        if known is None:
+            try:
+                async with asyncio.timeout(_PROBE_LIMIT_S):
+                    known = (await self._upstreams.ask("/ext/info", "info.upgrades", {})).decode()
+                forks = fork_times(msgspec.json.decode(known, type=dict[str, Any]))
+            except (TimeoutError, UpstreamFailure, WireError, msgspec.DecodeError, NoUpstreamLeft) as failure:
+                self._log.warn("no upstream says when its upgrades were; all are from the start", error=str(failure))
+                return
+            value = {"name": _FORKS, "value": known}
+            await self._store.write(lambda tx: tx.run(NODE_SQL.put_meta, value))
+        else:
+            forks = fork_times(msgspec.json.decode(known, type=dict[str, Any]))
+        platform.ledger.parameters = msgspec.structs.replace(platform.ledger.parameters, forks=forks)
+
+    async def _compare_reward(self, platform: PlatformChain) -> None:
+        """Stop P if a validator has another potential reward there than here: then our reward parameters are wrong."""
+        while not (platform.is_executed and self._followers["P"].bootstrapped):
+            if platform.why is not None:
+                return
+            await self._upstreams.clock.sleep(POLL_S)
+        ours = {id_text(one.txid): one.potential_reward for one in platform.ledger.state.current}
+        try:
+            raw = await self.ask_platform("platform.getCurrentValidators", {})
+            rows = msgspec.json.decode(raw, type=_Rewards).validators
+        except (CallFailed, Unavailable, msgspec.DecodeError) as failure:
+            self._log.warn("rewards cannot be compared with the upstream's", error=str(failure))
+            return
+        for row in rows:
+            if row.txid in ours and int(row.potential_reward) != ours[row.txid]:
+                platform.stop(
+                    f"the validator {row.txid} has a potential reward of {ours[row.txid]} here and of "
+                    f"{row.potential_reward} at the upstream: set --stake-min-consumption-rate and the others as "
+                    "there, with a --data-dir of its own"
+                )
+                return
+
     def tasks(self) -> list[asyncio.Task[None]]:
-        return [asyncio.create_task(follower.run()) for follower in self._followers.values()]
+        runs = [follower.run() for follower in self._followers.values()]
+        if self.platform is not None:
+            runs.append(self._execute_stored(self.platform))
+        return [asyncio.create_task(run) for run in runs]
 
     async def report_progress(self) -> None:
         """Keeps in the store which chains are bootstrapping, where workers read it. Runs for ever."""
@@ -152,7 +227,11 @@ class NodeFollowing:
             await asyncio.sleep(_ROUND_S)
 
     def bootstrapping(self) -> list[str]:
-        return sorted(name for name, follower in self._followers.items() if not follower.bootstrapped)
+        """The chains that are not at the tip yet; P also while it executes what was stored before."""
+        waiting = {name for name, follower in self._followers.items() if not follower.bootstrapped}
+        if self.platform is not None and not self.platform.takes_calls:
+            waiting.add("P")
+        return sorted(waiting)
 
     async def close(self) -> None:
         await self._upstreams.close()
@@ -161,16 +240,32 @@ class NodeFollowing:
 
     async def issue(self, tx: str, encoding: str) -> bytes:
         """Forwards a transaction to an upstream; its answer is ours."""
-        try:
-            txid = id_from_text(await self._upstreams.issue_tx(tx, encoding))
-        except UpstreamError as error:
-            raise CallFailed(str(error)) from error
-        except (UpstreamFailure, WireError) as failure:
-            raise Unavailable(str(failure)) from failure
+        txid = await self._issue(tx, encoding, _X_PATH)
         self._forwarded[txid] = None
         while len(self._forwarded) > _FORWARDED_MAX:
             self._forwarded.popitem(last=False)
         return txid
+
+    async def _issue(self, tx: str, encoding: str, path: str) -> bytes:
+        try:
+            return id_from_text(await self._upstreams.issue_tx(tx, encoding, path=path))
+        except UpstreamError as error:
+            raise CallFailed(str(error)) from error
+        except (UpstreamFailure, WireError) as failure:
+            raise Unavailable(str(failure)) from failure
+
+    async def issue_platform(self, tx: str, encoding: str) -> bytes:
+        """Forward a transaction of P to an upstream; its answer is ours."""
+        return await self._issue(tx, encoding, _P_PATH)
+
+    async def ask_platform(self, method: str, params: dict[str, Any]) -> bytes:
+        """The JSON of what an upstream's P-Chain answers."""
+        try:
+            return await self._upstreams.ask(_P_PATH, method, params)
+        except UpstreamError as error:
+            raise CallFailed(str(error)) from error
+        except UpstreamFailure as failure:
+            raise Unavailable(str(failure)) from failure
 
     def state_of(self, txid: bytes) -> str:
         """A forwarded transaction counts as being voted on."""
@@ -202,12 +297,18 @@ class NodeFollowing:
             details |= {"perSecond": round(progress.per_second, 1), "etaSeconds": _rounded(progress.eta_s)}
         if follower.waiting:
             details["waiting"] = follower.waiting
+        failure = follower.why
+        if name == "P" and self.platform is not None:
+            execution = self.platform.stats()
+            failure = failure or execution.why
+            if execution.executed < execution.of:
+                details |= {"executed": execution.executed, "executedPerSecond": round(execution.per_second, 1)}
         disabled = self._upstreams.disabled()
         if disabled:
             details["droppedUpstreams"] = disabled
         takes_calls = self._stored is not None and name not in self._stored
         connected = self._upstreams.traffic().reachable > 0
-        return FollowStats(takes_calls, follower.why, details, connected=connected)
+        return FollowStats(takes_calls, failure, details, connected=connected)
 
 
 def _put_bootstrapping(names: str, tx: Transaction) -> None:

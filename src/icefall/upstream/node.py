@@ -171,7 +171,8 @@ class UpstreamNode:
     async def issue_tx(self, text: str, encoding: str = "hex", *, path: str = "/ext/bc/X", method: str = "") -> str:
         """The ID of the transaction it took. UpstreamError carries the node's own text; it is never sent twice."""
         params = {"tx": text, "encoding": encoding}
-        name = method or ("wallet.issueTx" if path.endswith("/wallet") else "avm.issueTx")
+        service = {"wallet": "wallet", "P": "platform"}.get(path.rpartition("/")[2], "avm")
+        name = method or f"{service}.issueTx"
         return (await self.client.call(path, name, params, _Issued, repeatable=False)).txid_text
 
     async def _index(self, chain: str, index: str, method: str, params: dict[str, str], result: type[_T]) -> _T:

@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from icefall.wire.ids import EMPTY_ID, EMPTY_SHORT_ID
-from icefall.xchain.store import NEWEST, AssetChainReader, StoredUtxo
+from icefall.xchain.store import NEWEST, StoredUtxo
 
 
 class UtxoCursor(msgspec.Struct, frozen=True):
@@ -21,6 +21,18 @@ class UtxoCursor(msgspec.Struct, frozen=True):
 class UtxoPage(msgspec.Struct, frozen=True):
     utxos: list[StoredUtxo]
     end: UtxoCursor
+
+
+class UtxoReader(Protocol):
+    """What pages are read from: the outputs of a chain, and those exported to it, both newest first."""
+
+    async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]: ...
+
+    async def position(self, address: bytes, utxo_id: bytes) -> int | None: ...
+
+    async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[StoredUtxo]: ...
+
+    async def atomic_position(self, source: bytes, address: bytes, utxo_id: bytes) -> int | None: ...
 
 
 class UtxoLists(Protocol):
@@ -36,7 +48,7 @@ class UtxoLists(Protocol):
 class OwnUtxos:
     """Continues after the start; if the start has been spent, the list of its address is read from the beginning."""
 
-    def __init__(self, chain: AssetChainReader) -> None:
+    def __init__(self, chain: UtxoReader) -> None:
         self._chain = chain
 
     async def after(self, address: bytes, utxo_id: bytes, limit: int) -> list[StoredUtxo]:
@@ -51,7 +63,7 @@ class ExportedUtxos:
     """The UTXOs exported to a chain. Like the node's shared memory, it returns the start itself once more. A start that
     is not in the list of its address, imported or never there, means the beginning of that list."""
 
-    def __init__(self, chain: AssetChainReader, source: bytes) -> None:
+    def __init__(self, chain: UtxoReader, source: bytes) -> None:
         self._chain = chain
         self._source = source
 

@@ -133,6 +133,7 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
     found["outbox"] = await outbox_outcomes(store)
     found["rare"] = await store.write(_rare)
     found["restated"] = await store.write(_restated)
+    found["slots"] = await store.write(partial(_slots, is_embedded=store.is_embedded))
     found["ranges"] = await store.write(_ranges)
     return found
 
@@ -198,6 +199,30 @@ def _restated(tx: Transaction) -> list[Any]:
         stored == [(address, block)],
         tx.rows("select balance from native_balance where address = ? and block = ?", (address, block)),
     ]
+
+
+def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
+    """Statements about storage layouts, which the recorded chain has no reason to run."""
+    ((token,),) = tx.rows("select min(token) from token")
+    tx.run(WRITES_SQL.put_layout, {"layout": b"\1", "since": 5, "token": token})
+    tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
+    tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"")])
+    tx.run_many(WRITES_SQL.put_unclaimed_slot, [(token, b"unclaimed", 5, b"\7")])
+    tx.run(AUDIT_SQL.put_dropped_from, {"block": "9"})
+    found = [
+        tx.rows_of_each(WRITES_SQL.slot_holders, [(token, b"claimed"), (token, b"none")]),
+        tx.rows_of_each(WRITES_SQL.tokens_with_unclaimed, [(token,)]),
+        tx.rows_of_each(WRITES_SQL.unclaimed_words, [(token, b"unclaimed")]),
+        tx.rows(WRITES_SQL.unclaimed_count, {"token": token, "most": 3}),
+        tx.rows("select * from slot_change"),
+        tx.rows("select layout, layout_since from token where token = ?", (token,)),
+        tx.rows(AUDIT_SQL.dropped_from),
+    ]
+    tx.run_many(ROLLBACK_SQL.drop_slot, [(token, b"claimed")])
+    tx.run(AUDIT_SQL.clear_dropped_from)
+    if is_embedded:  # elsewhere balances are columns of transfers
+        tx.run_many(ROLLBACK_SQL.drop_erc20_history, [(-1, token)])
+    return [*found, tx.rows("select count(*) from slot")]
 
 
 def _rare(tx: Transaction) -> list[Any]:

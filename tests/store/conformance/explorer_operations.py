@@ -47,7 +47,7 @@ async def _holders(store: Store, tip: int) -> list[Any]:
     listed, _ = await TokenReader(store).tokens(None, 100)
     found: list[Any] = []
     for token in listed:
-        found += [await reader.totals(token.address), await reader.is_trusted(token.address)]
+        found += [await reader.totals(token.address), await reader.trust(token.address)]
         for standard in (ERC20, ERC721, ERC1155):
             first = await reader.by_balance(token.address, standard, None, 1)
             after = [(one.balance, one.ref) for one in first]

@@ -19,6 +19,7 @@ from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url
 from tests.store.conformance.evm_operations import comparable, evm_outcomes
 from tests.store.conformance.node_operations import access_outcomes, node_outcomes, usage_outcomes, xchain_outcomes
+from tests.store.conformance.platform_operations import pchain_outcomes
 from tests.store.conformance.recorder import RecordedStore
 from tests.store.opened import FileTables, SchemaTables, Tables
 from tests.store.test_every_statement import FILES
@@ -87,6 +88,14 @@ def xchain(at: Place, used: set[str]) -> Any:
         return found, digest_of(tables)
 
 
+def pchain(at: Place, used: set[str]) -> Any:
+    store = RecordedStore(at.stores.node_store(), used)
+    found = asyncio.run(pchain_outcomes(store, at.folder))
+    store.close()
+    with at.tables(NODE) as tables:
+        return found, digest_of(tables)
+
+
 def access(at: Place, used: set[str]) -> Any:
     writer = at.stores.access_writer()
     writer.ensure()
@@ -99,7 +108,13 @@ def access(at: Place, used: set[str]) -> Any:
     return found
 
 
-AREAS: dict[str, Callable[[Place, set[str]], Any]] = {"evm": evm, "node": node, "xchain": xchain, "access": access}
+AREAS: dict[str, Callable[[Place, set[str]], Any]] = {
+    "evm": evm,
+    "node": node,
+    "xchain": xchain,
+    "pchain": pchain,
+    "access": access,
+}
 
 
 @cache
@@ -128,7 +143,7 @@ def test_the_same_on_every_engine(engine: str, area: str) -> None:
 
 def test_every_statement_is_among_them() -> None:
     """Of the chain's and the node's stores; the access store has no statement that its few operations do not use."""
-    used = on_sqlite("evm")[1] | on_sqlite("node")[1] | on_sqlite("xchain")[1]
+    used = on_sqlite("evm")[1] | on_sqlite("node")[1] | on_sqlite("xchain")[1] | on_sqlite("pchain")[1]
     unused = {
         f"{package}/{file}": missing
         for package, file in (*FILES["icefall.evm"], *FILES["icefall.node"])

@@ -9,6 +9,10 @@ _X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
 _AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
 _CONTAINER = "2E6WmCHcJiNe5bLgzkyoyWNiYGNBx7KKsBk9Yb371c347HjCNw"  # of the X-Chain's first block
 _BLOCK_0 = "2R2UY2pZMQr8nR9ywCdqn97Lp5a6hceqtLXkag6vH7KQSVvmst"
+_PRIMARY = "11111111111111111111111111111111LpoYY"  # the primary network, and the P-Chain in it
+_P_RICH = _RICH.replace("X-", "P-", 1)
+_SUBNET = "uSwQXYC47XJ2KEHW6kdQZsPwVp3ymMKnQmkjChnRn6Fi41eWE"  # of the demo, made in the P-Chain's first block
+_P_BLOCK_1 = "2DgTTxsYoDZp2Bk9uV8nREpZJKHnaHQo5CBBiSTSUjYnK4uBzW"
 
 # On the demo's chain 3210042: a token, an NFT, and a transaction with transfers and internal transactions.
 TOKEN = {"address": "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"}
@@ -46,6 +50,29 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "avm.getUTXOs": {"addresses": [_RICH], "limit": 5},
     "avm.issueTx": {"tx": "0x<signed transaction and checksum>"},
     "avm.getAddressTxs": {"address": _RICH, "assetID": "AVAX", "pageSize": 10},
+    "platform.getBlock": {"blockID": _P_BLOCK_1, "encoding": "json"},
+    "platform.getBlockByHeight": {"height": "0", "encoding": "json"},
+    "platform.getTx": {"txID": _X_ID, "encoding": "hex"},
+    "platform.getTxStatus": {"txID": _X_ID},
+    "platform.issueTx": {"tx": "0x<signed transaction and checksum>"},
+    "platform.getUTXOs": {"addresses": [_P_RICH], "limit": 5},
+    "platform.getBalance": {"addresses": [_P_RICH]},
+    "platform.getStake": {"addresses": [_P_RICH]},
+    "platform.getRewardUTXOs": {"txID": _X_ID},
+    "platform.getSubnet": {"subnetID": _SUBNET},
+    "platform.getSubnets": {"ids": [_PRIMARY]},
+    "platform.getStakingAssetID": {"subnetID": _PRIMARY},
+    "platform.getCurrentValidators": {"subnetID": _PRIMARY},
+    "platform.getL1Validator": {"validationID": "2BYb3d1da5kAsJGomHezopcKk3Qju6uikJ1nTLdSzdSasA3N7K"},
+    "platform.getCurrentSupply": {"subnetID": _PRIMARY},
+    "platform.getTotalStake": {"subnetID": _PRIMARY},
+    "platform.getMinStake": {"subnetID": _PRIMARY},
+    "platform.sampleValidators": {"size": 2},
+    "platform.getValidatorsAt": {"height": 0},
+    "platform.getAllValidatorsAt": {"height": 0},
+    "platform.validatedBy": {"blockchainID": _X_ID},
+    "platform.validates": {"subnetID": _PRIMARY},
+    "platform.getBlockchainStatus": {"blockchainID": "X"},
     "index.getContainerByID": {"id": _CONTAINER},
     "index.getContainerByIndex": {"index": 0},
     "index.getContainerRange": {"startIndex": 0, "numToFetch": 10},

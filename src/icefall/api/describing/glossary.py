@@ -4,6 +4,8 @@ A name means the same wherever it occurs. Where it cannot (`status` of a chain, 
 `operation.name` comes before the plain name.
 """
 
+from icefall.api.describing.platform_glossary import PLATFORM_FIELDS
+
 FIELDS: dict[str, str] = {
     # -- usage ------------------------------------------------------------------------------------------------------
     "aggregateDuration": "Length of a period: daily, weekly or monthly.",
@@ -237,6 +239,7 @@ FIELDS: dict[str, str] = {
     "blocksPerSecond": "Blocks stored per second over the last half minute.",
     "etaSeconds": "Seconds until it is synced at this rate; absent while nothing is stored.",
     "auditedToBlock": "Block up to which token balances were compared with the contracts.",
+    "auditsDropped": "How often a token was due for comparison and exceeded the budget, since the index began.",
     "logsStoredFromBlock": "Block from which raw logs are stored; absent: they are read from the upstream.",
     "callsStoredFromBlock": "Block from which call trees are stored; absent: they are read from the upstream.",
     "problem": "What is wrong; absent if nothing is.",
@@ -266,6 +269,7 @@ FIELDS: dict[str, str] = {
     "totalTokens": "Number of NFTs that exist; of ERC-1155, of token IDs that ever moved.",
     "countedToBlock": "Block up to which transfers are counted; absent before the first count.",
     "isTrusted": "Whether balances follow from transfers; false: the contract's state differs from its logs.",
+    "balanceSource": "How balances are known: `storage` of the contract, logs that were `audited`, or `logs` alone.",
     "holders": "The holders, largest balance first.",
     "TokenHolder.balance": "Balance in the token's smallest unit; of NFTs, the number of IDs held.",
     "addresses": "The addresses, in a fixed order.",
@@ -370,6 +374,7 @@ _UPGRADES = (
     "apricotPhase1", "apricotPhase2", "apricotPhase3", "apricotPhase4", "apricotPhase5", "apricotPhasePre6",
     "apricotPhase6", "apricotPhasePost6", "banff", "cortina", "durango", "etna", "fortuna", "granite", "helicon",
 )  # fmt: skip
+FIELDS |= PLATFORM_FIELDS
 FIELDS |= {f"{name}Time": f"When the {name} upgrade takes effect." for name in _UPGRADES}
 
 

@@ -37,7 +37,7 @@ TAGS: dict[str, tuple[Tag, ...]] = {
         Tag("Admin", r"/ext/admin", "Administration; only with `--api-admin-enabled=true`."),
         Tag("Info", r"/ext/info", "The node and its network."),
         Tag("X-Chain", r"/ext/bc/X", "Assets, balances, blocks and transactions of the asset chain."),
-        Tag("P-Chain", r"/ext/bc/P", "The platform chain, as far as X-Chain clients need it."),
+        Tag("P-Chain", r"/ext/bc/P", "Validators, subnets, L1s, blocks and balances of the platform chain."),
         Tag("Index", r"/ext/index/.*", "Accepted containers of X, P and C, in order of acceptance."),
         SERVICE,
     ),

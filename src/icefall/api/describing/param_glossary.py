@@ -2,6 +2,8 @@
 goes before that of `name`.
 """
 
+from icefall.api.describing.platform_glossary import PLATFORM_PARAMS
+
 PARAMS: dict[str, str] = {
     "orgId": "Accepted and ignored: there are no organisations here.",
     "apiKeyId": "Only requests with the key of this name.",
@@ -79,6 +81,7 @@ PARAMS: dict[str, str] = {
     "txHash": "Hash of the transaction: 0x and 64 hex digits.",
     "txID": "ID of the transaction.",
 }
+PARAMS |= PLATFORM_PARAMS
 
 _OF_WEBHOOKS = (
     "getWebhook", "updateWebhook", "deactivateWebhook", "getAddressesFromWebhook", "addAddressesToWebhook",

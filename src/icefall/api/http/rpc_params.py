@@ -12,7 +12,7 @@ import msgspec
 from icefall.api.http.structs import InvalidValue, ParamType, param_type_in
 from icefall.observe.log import LEVELS
 from icefall.wire.errors import WireError
-from icefall.wire.ids import EMPTY_ID, id_from_text, node_id_from_text
+from icefall.wire.ids import EMPTY_ID, EMPTY_SHORT_ID, id_from_text, node_id_from_text
 from icefall.wire.text.checksum_hex import ENCODINGS, encoding_name
 from icefall.wire.text.jsonscan import elements, members, string_of
 
@@ -75,9 +75,21 @@ def _id(raw: bytes) -> bytes:
         raise InvalidValue("an ID in CB58") from error
 
 
+def _ids(raw: bytes) -> list[bytes]:
+    return [EMPTY_ID if item == b"null" else _id(item) for item in _items(raw)]
+
+
+def _set_height(raw: bytes) -> int | None:
+    """Read a height, or `proposed`, which the highest number stands for too: None."""
+    if raw == b'"proposed"':
+        return None
+    height = _uint(64)(raw)
+    return None if height == 2**64 - 1 else height
+
+
 def _node_ids(raw: bytes) -> list[bytes]:
     try:
-        return [node_id_from_text(read_string(item)) for item in _items(raw) if item != b"null"]
+        return [EMPTY_SHORT_ID if item == b"null" else node_id_from_text(read_string(item)) for item in _items(raw)]
     except WireError as error:
         raise InvalidValue("a list of NodeIDs") from error
 
@@ -103,12 +115,17 @@ def _whole(top: int) -> dict[str, Any]:
 
 
 STRING = RpcParamType("string", read_string, {"type": "string"})
+UINT16 = RpcParamType("uint16", _uint(16), _whole(2**16 - 1))
 UINT32 = RpcParamType("uint32", _uint(32), _whole(2**32 - 1))
 UINT64 = RpcParamType("uint64", _uint(64), _whole(2**64 - 1))
 BOOLEAN = RpcParamType("boolean", _boolean, {"type": "boolean"})
 STRINGS = RpcParamType("list of strings", _strings, {"type": "array", "items": {"type": "string"}})
 LEVEL = RpcParamType("level", _level, {"type": "string", "enum": list(LEVELS)})
 ID = RpcParamType("ID", _id, {"type": "string", "description": "32 bytes in CB58"})
+IDS = RpcParamType("list of IDs", _ids, {"type": "array", "items": {"type": "string"}})
+SET_HEIGHT = RpcParamType(
+    "uint64 or `proposed`", _set_height, {"oneOf": [*_whole(2**64 - 1)["oneOf"], {"const": "proposed"}]}
+)
 NODE_IDS = RpcParamType(
     "list of NodeIDs", _node_ids, {"type": "array", "items": {"type": "string", "pattern": "^NodeID-"}}
 )
@@ -120,12 +137,15 @@ START_INDEX = RpcParamType(
 )
 
 String = Annotated[str, STRING]
+Uint16 = Annotated[int, UINT16]
 Uint32 = Annotated[int, UINT32]
 Uint64 = Annotated[int, UINT64]
 Boolean = Annotated[bool, BOOLEAN]
 Strings = Annotated[list[str], STRINGS]
 Level = Annotated[str, LEVEL]
 Id = Annotated[bytes, ID]
+Ids = Annotated[list[bytes], IDS]
+SetHeight = Annotated[int | None, SET_HEIGHT]
 NodeIds = Annotated[list[bytes], NODE_IDS]
 Encoding = Annotated[str, ENCODING]
 StartIndex = Annotated[tuple[str, str], START_INDEX]

@@ -14,7 +14,7 @@ from icefall.api.http.structs import NoParams, RestParams, RestResult
 from icefall.evm.health import ChainHealth, chain_health
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.node.health.runner import HEALTH, Freshness, reported_results
-from icefall.node.store import NodeReader
+from icefall.node.store import NodeReader, StoredResult
 from icefall.observe.counters import FIELDS, totals
 from icefall.observe.program import Processes, ProcessReader, ProgramProcess
 
@@ -105,6 +105,11 @@ _PROCESS = {
     "started_unix": CounterFamily("icefall_process_start_time_seconds", GAUGE, "process", "When it started"),
 }
 _CHECK = CounterFamily("icefall_health_check_passing", GAUGE, "check", "1 when the check passed last")
+_NODE_CHAIN = {
+    "height": CounterFamily("icefall_node_chain_height", GAUGE, "chain", "The newest block of X, P or C"),
+    "lag": CounterFamily("icefall_node_chain_lag", GAUGE, "chain", "Blocks that the upstream has and we have not"),
+    "rate": CounterFamily("icefall_node_chain_blocks_per_second", GAUGE, "chain", "Blocks per second meanwhile"),
+}
 _SYNCED = CounterFamily("icefall_chain_synced", GAUGE, "chain", "1 when everything up to the head is stored")
 _HEALTHY = CounterFamily("icefall_chain_healthy", GAUGE, "chain", "1 when the chain is followed without a problem")
 _CHAIN_GAUGES = {
@@ -122,6 +127,7 @@ _CHAIN_COUNTS = {
         "txs": "Transactions stored",
         "transfers": "Token transfers stored",
         "skipped_logs": "Token events of a wrong shape, skipped",
+        "audits_dropped": "Comparisons of tokens with their contracts that were due and exceeded the budget",
         "reorgs": "Reorganisations followed",
         "reorged_blocks": "Blocks dropped by reorganisations",
         "fetched_bytes": "Bytes fetched of blocks",
@@ -134,6 +140,7 @@ _BUILD = CounterFamily("icefall_build_info", GAUGE, "version", "Version of this 
 METRICS = (
     *(metric for metric, _ in _CALLS.values()),
     *_PROCESS.values(),
+    *_NODE_CHAIN.values(),
     *(_CHECK, _SYNCED, _HEALTHY, *_CHAIN_GAUGES.values(), *_CHAIN_COUNTS.values()),
     *(_REPLICA_LAG, _REPLICA_USED, _STORE, _BUILD),
 )
@@ -160,6 +167,7 @@ async def _program_lines(source: CounterSource, data_dir: Path, chains: ChainDir
     if source.node is not None and source.fresh is not None:
         results = await reported_results(source.node, source.fresh, HEALTH)
         lines += _family(_CHECK, [(result.name, float(result.passed)) for result in results])
+        lines += _node_chain_lines(results)
     lines += await _chain_lines(chains)
     if chains.replicas is not None:
         states = await chains.replicas.states()
@@ -167,6 +175,52 @@ async def _program_lines(source: CounterSource, data_dir: Path, chains: ChainDir
         lines += _family(_REPLICA_USED, [(one.name, float(not one.problem)) for one in states])
     lines += _family(_STORE, _sizes(data_dir))
     return lines + _family(_BUILD, [(source.version, 1.0)])
+
+
+class _Consensus(msgspec.Struct, frozen=True, rename="camel"):
+    last_accepted_height: int | None = None
+
+
+class _ChainEngine(msgspec.Struct, frozen=True):
+    consensus: _Consensus = _Consensus()
+
+
+class _Following(msgspec.Struct, frozen=True, rename="camel"):
+    containers: int | None = None
+    of: int | None = None
+    executed: int | None = None
+    per_second: float | None = None
+    executed_per_second: float | None = None
+
+
+class _ChainMessage(msgspec.Struct, frozen=True):
+    engine: _ChainEngine
+    following: _Following = _Following()
+
+
+class _ChainAnswer(msgspec.Struct):
+    message: _ChainMessage
+
+
+def _node_chain_lines(results: Iterable[StoredResult]) -> list[str]:
+    """The heights of X, P and C, from what their health checks say."""
+    found: dict[str, list[tuple[str, float]]] = {field: [] for field in _NODE_CHAIN}
+    for result in results:
+        if result.name.startswith("chain-"):  # an indexed EVM chain has metrics of its own
+            continue
+        try:
+            message = msgspec.json.decode(result.answer, type=_ChainAnswer).message
+        except msgspec.ValidationError:
+            continue  # the check of something else
+        followed = message.following
+        height = followed.executed if followed.executed is not None else followed.containers
+        height = height if height is not None else message.engine.consensus.last_accepted_height
+        rate = followed.executed_per_second if followed.executed is not None else followed.per_second
+        lag = max(0, followed.of - height) if followed.of is not None and height is not None else None
+        for field, value in (("height", height), ("lag", lag), ("rate", rate)):
+            if value is not None:
+                found[field].append((result.name, float(value)))
+    return [line for field, values in found.items() if values for line in _family(_NODE_CHAIN[field], values)]
 
 
 def _sizes(data_dir: Path) -> list[tuple[str, float]]:

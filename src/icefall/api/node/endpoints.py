@@ -3,6 +3,7 @@
 from icefall.api.http.row import Rest, Rpc
 from icefall.api.http.structs import Empty
 from icefall.api.node.handlers import admin, avm, health, index, info
+from icefall.api.node.platform_endpoints import PLATFORM_ENDPOINTS
 from icefall.api.node.schema.avm import (
     AddressParams,
     AddressTxs,
@@ -42,7 +43,6 @@ from icefall.api.node.schema.node import (
     ContainerRangeParams,
     Containers,
     EncodingParams,
-    FeeConfig,
     Fees,
     HealthReport,
     IndexContainer,
@@ -68,7 +68,7 @@ from icefall.api.node.schema.node import (
 
 ADMIN, HEALTH, INFO = "/ext/admin", "/ext/health", "/ext/info"
 # Each of these is served under more names than this one: `Mount` in api/http/assemble.py.
-X, P, INDEX = "/ext/bc/X", "/ext/bc/P", "/ext/index/X/block"
+X, INDEX = "/ext/bc/X", "/ext/index/X/block"
 ADMIN_ON, HEALTH_ON, INDEX_ON = "api-admin-enabled", "api-health-enabled", "index-enabled"
 INFO_ON = "api-info-enabled"
 
@@ -145,7 +145,7 @@ NODE_ENDPOINTS: tuple[Rest | Rpc, ...] = (
     Rpc(path=INFO, method="info.acps", result=Acps, handler=info.acps, needs=INFO_ON,
         summary="Stake for and against each community proposal."),
 
-    # -- the asset chain and the platform chain ----------------------------------------------------------------
+    # -- the asset chain, then the platform chain --------------------------------------------------------------
     Rpc(path=X, method="avm.getAllBalances", params=AddressParams, result=AllBalances, handler=avm.get_all_balances,
         deprecated="since node version 1.9.12; use avm.getUTXOs",
         summary="Balances of an address in every asset it holds."),
@@ -172,8 +172,7 @@ NODE_ENDPOINTS: tuple[Rest | Rpc, ...] = (
         summary="Verify a signed transaction and put it into the next block."),
     Rpc(path=X, method="avm.getAddressTxs", params=AddressTxsParams, result=AddressTxs, handler=avm.get_address_txs,
         summary="Transactions that created or spent outputs of an address, newest first, of all assets or one."),
-    Rpc(path=P, method="platform.getFeeConfig", result=FeeConfig, handler=info.get_fee_config,
-        summary="Fee parameters of the platform chain; clients read them before they build a transaction."),
+    *PLATFORM_ENDPOINTS,
 
     # -- the index of accepted containers ----------------------------------------------------------------------
     Rpc(path=INDEX, method="index.getContainerByID", params=ContainerByIdParams, result=IndexContainer,

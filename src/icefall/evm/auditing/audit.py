@@ -54,9 +54,13 @@ class Auditor:
         self._sweep_after = 0  # the token at which the last sweep ended for lack of budget
         self._one_at_a_time = asyncio.Lock()
         self.checks = 0  # since the start
+        self.dropped = 0  # tokens that were due at a block, and of which not everything could be compared
 
     def audited_to(self) -> int:
-        return self._checkpoint()[0]
+        """The block up to which every comparison was made that was due."""
+        rows = self._store.read(SQL.dropped_from, ())
+        at = self._checkpoint()[0]
+        return min(at, int(rows[0][0]) - 1) if rows else at
 
     def _checkpoint(self) -> tuple[int, int]:
         rows = self._store.read(SQL.checkpoint, ())
@@ -78,10 +82,13 @@ class Auditor:
         hashes: dict[int, bytes | None] = {}
         checks: list[tuple[int, StateCheck]] = []
         by_turn: list[int] = []
+        dropped: dict[int, int] = {}  # by block
         for sample in self._sampler.over(first, last, credit):
             checks += [(sample.number, check) for check in sample.checks]
             hashes[sample.number], credit = sample.block_hash, sample.credit
             by_turn += sample.by_turn
+            if sample.dropped:
+                dropped[sample.number] = sample.dropped
         try:
             findings = await self._compare(checks, hashes)
         except NoState as missing:
@@ -98,9 +105,12 @@ class Auditor:
             new = _put_findings(tx, findings)
             tx.run_many(SQL.reread_token, [(token,) for token in by_turn])
             tx.run(SQL.put_checkpoint, {"block": last, "credit": credit})
+            if dropped:
+                tx.run(SQL.put_dropped_from, {"block": str(min(dropped))})
             return new
 
         self._report(await self._store.write(change))
+        self.dropped += sum(dropped.values())
         return True
 
     async def _compare(
@@ -121,7 +131,7 @@ class Auditor:
         return self._swept == tip.number
 
     def is_done(self, tip: Tip) -> bool:
-        return self.audited_to() >= tip.number and self.is_swept(tip)
+        return self._checkpoint()[0] >= tip.number and self.is_swept(tip)
 
     async def sweep(self, tip: Tip) -> None:
         """Compare every token at the newest block, as far as the budget goes; the next sweep goes on from there."""
@@ -146,6 +156,8 @@ class Auditor:
         else:
             after = 0
         await self._put_swept(pending, tip)
+        if not after:  # all of them were compared
+            await self._store.write(lambda tx: tx.run(SQL.clear_dropped_from))
         self._sweep_after, self._swept = after, tip.number
 
     async def _put_swept(self, checks: Sequence[tuple[int, StateCheck]], tip: Tip) -> None:

@@ -6,6 +6,16 @@ select block, credit from audit order by block desc limit 1;
 -- name: put_checkpoint
 insert into audit (block, credit) values (:block, :credit) on conflict (block) do update set credit = excluded.credit;
 
+-- The first block of which not every comparison that was due was made, since all tokens were last compared.
+-- name: dropped_from
+select value from meta where name = 'audits_dropped_from';
+
+-- name: put_dropped_from
+insert into meta (name, value) values ('audits_dropped_from', :block) on conflict (name) do nothing;
+
+-- name: clear_dropped_from
+delete from meta where name = 'audits_dropped_from';
+
 -- name: block_hash
 select hash from block where number = :block;
 
@@ -27,7 +37,8 @@ where log_at between :from_log and :to_log order by log_at, position limit :coun
 
 -- Only its rows say of which standards a contract was before it was deployed again: then all are looked at, which is -1.
 -- name: token
-select a.address, t.first_block, case when t.standards_since <> 0 then -1 else t.standards end, t.untrusted_since
+select a.address, t.first_block, case when t.standards_since <> 0 then -1 else t.standards end, t.untrusted_since,
+    t.standards = 1 and coalesce(t.layout_since = t.first_block, false)
 from token t join address a on a.id = t.token where t.token = :token;
 
 -- name: tokens_first_seen

@@ -6,6 +6,7 @@ a due token the pairs the block names are compared, and holders from its whole h
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ CREDIT_MAX = 4_000
 PER_BLOCK = 1  # comparison a block earns,
 TRANSFERS_PER_CHECK = 8  # and one more for so many of its transfers
 LAG = 32  # blocks audited together; what they find changes the choice only after so many blocks
+BY_STORAGE_EVERY = 16  # times that it is due, a token is compared whose balances come from its storage
 _OTHERS_MAX = 12
 _UNLOGGED_MAX = 64  # of a token whose storage or code changed without a log that explains it
 _NFTS_MAX = 512  # of an untrusted collection, whose owners must be found
@@ -45,6 +47,7 @@ class BlockSample(NamedTuple):
     block_hash: bytes | None  # None: there is no such block any more
     checks: list[StateCheck]
     credit: int  # what is left of the budget
+    dropped: int  # tokens that were due, and of which less was compared than the block names
     by_turn: list[int]  # tokens whose turn it is, once every `interval` blocks
 
 
@@ -53,6 +56,14 @@ class _Token(NamedTuple):
     first_block: int
     standards: int
     untrusted_since: int | None
+    is_by_storage: bool  # its balances are what its storage holds, since its first block
+
+    def is_sampled(self, block_hash: bytes) -> bool:
+        """Tell whether it is compared at a block where it is due: of a token whose balances come from its storage only
+        now and then, for code may hold a constant balance."""
+        if not self.is_by_storage:
+            return True
+        return next(random_numbers(b"storage" + block_hash + self.address)) % BY_STORAGE_EVERY == 0
 
     def compared(self, block: int, lag: int) -> tuple[bool, list[TokenStandard]]:
         """Tell whether it is untrusted, as far as audits of blocks `lag` before know, and which standards are compared:
@@ -85,17 +96,19 @@ class Sampler:
         for number in range(first, last + 1):
             block = run.get(number)
             if block is None:
-                found.append(BlockSample(number, None, [], credit, []))
+                found.append(BlockSample(number, None, [], credit, 0, []))
                 continue
             credit = _earned(credit, block)
-            lists = [
-                self._of_token(token, tokens[token], due, number, block, ahead)
-                for token, due in sorted(block.tokens.items())
-                if token in tokens
-            ]
-            checks = list(islice(_in_turns(lists), credit))
+            lists: dict[bool, list[Iterator[StateCheck]]] = {True: [], False: []}
+            for token, due in sorted(block.tokens.items()):
+                if token in tokens and tokens[token].is_sampled(block.block_hash):
+                    checks_of = self._of_token(token, tokens[token], due, number, block, ahead)
+                    lists[due.changed_unlogged].append(checks_of)
+            # Those first whose storage changed without a log: most likely their balances did.
+            checks = list(islice(chain(_in_turns(lists[True]), _in_turns(lists[False])), credit))
+            dropped = _dropped(checks, block, tokens, number) if len(checks) == credit else 0
             credit -= len(checks)
-            found.append(BlockSample(number, block.block_hash, checks, credit, block.by_turn))
+            found.append(BlockSample(number, block.block_hash, checks, credit, dropped, block.by_turn))
         return found
 
     def all_tokens(self, block: int, after: int) -> Iterator[tuple[int, list[StateCheck]]]:
@@ -108,7 +121,9 @@ class Sampler:
             at = BlockDue(found[0][1], found[0][2], {}, 0, [])
             all_due = Due({}, changed_unlogged=True)
             for token in numbers:
-                yield token, list(self._of_token(token, tokens[token], all_due, block, at, {}, lag=0))
+                is_sampled = tokens[token].is_sampled(at.block_hash)
+                checks = self._of_token(token, tokens[token], all_due, block, at, {}, lag=0) if is_sampled else ()
+                yield token, list(checks)
             if len(numbers) < TOKENS_MAX:
                 return
             after = numbers[-1]
@@ -127,6 +142,8 @@ class Sampler:
             of_each = -(-credit // max(1, len(block.tokens)))
             for token in block.tokens.keys() & tokens.keys():
                 stored, due = tokens[token], block.tokens[token]
+                if not stored.is_sampled(block.block_hash):
+                    continue
                 for standard in stored.compared(number, LAG)[1]:
                     for key in islice(due.keys.get(standard.number, ()), of_each):
                         params = _params(number, token, stored) | {"holder": key[0], "token_id": key[1]}
@@ -217,6 +234,19 @@ def _in_turns(lists: list[Iterator[StateCheck]]) -> Iterator[StateCheck]:
                 left.append(one)
                 yield check
         lists = left
+
+
+def _dropped(checks: Iterable[StateCheck], block: BlockDue, tokens: _Tokens, number: int) -> int:
+    """The tokens of which less was compared than the block names, one key aside, which may be the zero address."""
+    made = Counter(check.token for check in checks)
+    count = 0
+    for token, due in block.tokens.items():
+        stored = tokens.get(token)
+        if stored is not None and stored.is_sampled(block.block_hash):
+            standards = stored.compared(number, LAG)[1]
+            named = sum(len(due.keys.get(standard.number, ())) for standard in standards)
+            count += bool(standards) and (not made[token] or made[token] + 1 < named)
+    return count
 
 
 def _earned(credit: int, block: BlockDue) -> int:

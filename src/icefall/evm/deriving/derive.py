@@ -10,6 +10,7 @@ from icefall.evm.deriving.code import code_changed, code_changes
 from icefall.evm.deriving.nft_ranges import nft_ranges
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
+    changed_storage,
     holdings,
     messages,
     metadata_changes,
@@ -59,6 +60,7 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         metadata_changes=tuple(metadata_changes(events)),
         messages=tuple(messages(events, info.messenger)),
         skipped_logs=skipped,
+        storage=changed_storage(full.diffs),
         nft_ranges=tuple(nft_ranges(moves.erc721_transfers)),
     )
 

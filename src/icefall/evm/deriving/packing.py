@@ -222,6 +222,7 @@ def packed(rows: BlockRows) -> PackedBlock:
         max(prices, default=0),
         sum(map(len, _transfers(rows))),
         dict(rows.skipped_logs),
+        rows.storage,
         rows.raw,
     )
 

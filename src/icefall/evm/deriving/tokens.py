@@ -201,6 +201,14 @@ def storage_changed_unlogged(diffs: Sequence[TxDiff] | None, events: Iterable[Pa
     yield from seen
 
 
+def changed_storage(diffs: Sequence[TxDiff] | None) -> tuple[tuple[bytes, bytes], ...]:
+    """The contracts whose storage a transaction changed, each with the text of it, in order. Those that are reported as
+    deleted are not among them: what is left of them is read from state."""
+    return tuple(
+        [(account.address, account.storage) for diff in diffs or () for account in diff.accounts if account.storage]
+    )
+
+
 def messages(events: Iterable[ParsedLog], messenger: bytes) -> Iterator[TeleporterMessage]:
     """The first message of each transaction that the chain's messenger logged; other contracts can log the same
     event."""

@@ -22,9 +22,10 @@ import msgspec
 from icefall.evm.contract_calls import NewestStateSource, balance_of, balance_of_id, uint_of
 from icefall.evm.indexing.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.indexing.state_lookups import ContractCache, NativeBalances, resolve_code
+from icefall.evm.indexing.token_layouts import TokenLayouts
 from icefall.evm.model import ContractInfo, StoredRaw
 from icefall.evm.packed import PackedBlock, ResolvedBlock
-from icefall.evm.storing.batch import ProbedStandards
+from icefall.evm.storing.batch import FoundLayout, ProbedStandards
 from icefall.evm.storing.folding import NO_ID, Baselines, newly_held
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.block_parts import FetchedBlock
@@ -69,6 +70,7 @@ class BlockBatch(msgspec.Struct, frozen=True):
     blocks: list[ResolvedBlock]
     probed: ProbedStandards
     baselines: Baselines
+    layouts: list[FoundLayout]
     unverified: list[str]
 
 
@@ -86,6 +88,7 @@ class BatchMaker:
         verify_roots: bool,
         raw: StoredRaw,
         has_webhooks: Callable[[], Awaitable[bool]] | None = None,
+        layouts: TokenLayouts | None = None,
     ) -> None:
         """`has_webhooks` tells whether blocks that are decoded now will be matched with webhooks."""
         self._store = store
@@ -94,6 +97,7 @@ class BatchMaker:
         self._native = NativeBalances(store.newest_native, state)
         self._decoder = decoder
         self._start_block = start_block
+        self._layouts = layouts
         self._verify_roots = verify_roots
         self._raw = raw
         self._has_webhooks = has_webhooks
@@ -101,6 +105,8 @@ class BatchMaker:
     def forget(self) -> None:
         self._contracts.forget()
         self._native.forget()
+        if self._layouts is not None:
+            self._layouts.forget()
 
     async def batches(
         self, blocks: AsyncIterator[FetchedBlock], parent: bytes | None, on_fetched: Callable[[FetchedBlock], None]
@@ -144,6 +150,8 @@ class BatchMaker:
         """Bound the memory between batches, when all that were made are stored."""
         self._contracts.trim()
         self._native.trim()
+        if self._layouts is not None:
+            self._layouts.trim()
 
     async def _add(self, batch: "_OpenBatch", verified: VerifiedChunk, outlines: list[BlockOutline]) -> None:
         """Derive a verified chunk and resolve it block by block."""
@@ -161,6 +169,9 @@ class BatchMaker:
             self._native.load(
                 rows for rows, outline in zip(derived, outlines[done:], strict=False) if outline.has_diffs
             )
+            layouts = self._layouts if all(one.has_diffs for one in outlines[done : done + len(derived)]) else None
+            if layouts is not None:
+                await layouts.prepare(derived)
             for rows, outline in zip(derived, outlines[done:], strict=False):  # it may stop early
                 needed = sorted(outline.lookups.code & fetched_code.keys())
                 earlier_code = tuple((address, fetched_code.pop(address)) for address in needed)
@@ -170,13 +181,19 @@ class BatchMaker:
                 for address, _ in code:
                     fetched_code.pop(address, None)  # from here on the block's own row counts
                 balances = await self._native.resolve(rows) if outline.has_diffs else ()
-                batch.add(rows.resolved(balances, code, earlier_code))
+                slots = None
+                if layouts is not None:
+                    slots, found = await layouts.advance(rows)
+                    batch.layouts += found
+                batch.add(rows.resolved(balances, code, earlier_code, slots))
             done += len(derived)
             await asyncio.sleep(0)  # fetching goes on
 
     async def _finished(self, batch: "_OpenBatch") -> BlockBatch:
         baselines = await self._baselines([one.rows for one in batch.blocks])
-        return BlockBatch(batch.blocks, batch.probed, baselines, list(batch.unverified))
+        if self._layouts is not None and self._start_block == 0:
+            baselines = await self._layouts.baselines(batch.blocks)
+        return BlockBatch(batch.blocks, batch.probed, baselines, batch.layouts, list(batch.unverified))
 
     async def _baselines(self, rows: list[PackedBlock]) -> Baselines:
         """The balances of new holders right before an index that begins inside the chain. Where that state is pruned,
@@ -230,6 +247,7 @@ class _OpenBatch:
     def __init__(self, stored_txs: int) -> None:
         self.blocks: list[ResolvedBlock] = []
         self.probed: list[tuple[bytes, int, str]] = []
+        self.layouts: list[FoundLayout] = []
         self.unverified: dict[str, None] = {}
         self.txs = 0
         self._txs_max = batch_txs(stored_txs)

@@ -56,6 +56,7 @@ class FollowerStatus(msgspec.Struct):
     reorgs: int = 0
     reorged_blocks: int = 0
     fetched_bytes: int = 0
+    audits_dropped: int = 0  # by the auditor of the chain
 
     @property
     def synced(self) -> bool:
@@ -215,7 +216,7 @@ class EvmFollower:
         self.status.upstream_seen_at = self._upstream.clock.now()
 
     async def _put(self, batch: BlockBatch) -> None:
-        await self._store.commit(batch.blocks, batch.probed, batch.baselines, self._meta())
+        await self._store.commit(batch.blocks, batch.probed, batch.baselines, self._meta(), batch.layouts)
         status = self.status
         for one in batch.blocks:
             rows = one.rows

@@ -1,6 +1,7 @@
 """Holders of a token, as the indexer has counted them in the background."""
 
 import asyncio
+from typing import Literal
 
 import msgspec
 
@@ -29,6 +30,14 @@ class HolderRead(msgspec.Struct, frozen=True, gc=False):
     balance: int  # of NFTs: how many IDs it holds
 
 
+class TokenTrust(msgspec.Struct, frozen=True, gc=False):
+    """Whether the stored balances of a token are right. They come from its storage, from logs that audits compared with
+    its state, or from logs alone."""
+
+    is_trusted: bool
+    balance_source: Literal["storage", "audited", "logs"]
+
+
 class HolderReader:
     def __init__(self, reader: Reader) -> None:
         self._reader = reader
@@ -37,10 +46,10 @@ class HolderReader:
         """Return totals by standard; none for a token whose transfers are not counted yet."""
         return [HolderTotal(*row) for row in await self._reader.rows(SQL.total, {"address": token})]
 
-    async def is_trusted(self, token: bytes) -> bool:
-        """Whether its balances follow from its transfers."""
+    async def trust(self, token: bytes) -> TokenTrust:
+        """Whether the stored balances of a token are right, and how that is known."""
         rows = await self._reader.rows(SQL.trust, {"address": token})
-        return bool(rows) and not rows[0][0]
+        return TokenTrust(not rows[0][0], rows[0][1]) if rows else TokenTrust(False, "logs")
 
     async def by_balance(
         self, token: bytes, standard: int, after: tuple[int, int] | None, limit: int

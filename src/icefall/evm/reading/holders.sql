@@ -30,4 +30,4 @@ select coalesce((select newest.balance from (
     (select h.baseline from erc20_holding h where h.holder = :holder and h.token_address = :address));
 
 -- name: trust
-select is_untrusted from token_trust where token = (select id from address where address = :address);
+select is_untrusted, balance_source from token_trust where token = (select id from address where address = :address);

@@ -13,14 +13,27 @@ from typing import NamedTuple
 from icefall.db.engine import StoreError, Transaction
 from icefall.evm.deriving.packing import Row
 from icefall.evm.encoding import pack_uint
+from icefall.evm.layouts.formulas import StorageLayout
 from icefall.evm.model import BlockRow
 from icefall.evm.packed import BalanceChanges, PackedBlock, ResolvedBlock
-from icefall.evm.storing.folding import BalanceFolding, Baselines, Erc20Balances
+from icefall.evm.storing.folding import BalanceFolding, Baselines
 from icefall.evm.storing.rollback import TouchedAddresses, add_to_journal
+from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys
 from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
 
 _BLOCKS_PER_STEP = 256
 ProbedStandards = Sequence[tuple[bytes, int, str]]  # contract, the block it was read at, ProbedStandard
+NO_LAYOUT = b""  # stored where a proof was refused
+
+
+class FoundLayout(NamedTuple):
+    """A token whose layout was proven at a block; `layout` None: refused. `block` -1: it has the same one as before.
+    `is_other`: it had another one before, so that every balance may be another."""
+
+    token: bytes
+    block: int
+    layout: StorageLayout | None
+    is_other: bool
 
 
 class _Interned(NamedTuple):
@@ -37,17 +50,24 @@ class _Interned(NamedTuple):
 
 
 class BatchWriter:
-    """The writing of one batch. `erc20` are the balances that earlier batches left in memory, and is updated.
+    """The writing of one batch. `erc20` and `keys` are what earlier batches left in memory, and are updated.
     `is_embedded`: of the store, whose tables differ."""
 
     def __init__(
-        self, tx: Transaction, ids: AddressIds, erc20: Erc20Balances, baselines: Baselines, *, is_embedded: bool
+        self,
+        tx: Transaction,
+        ids: AddressIds,
+        erc20: Erc20Balances,
+        keys: SlotKeys,
+        baselines: Baselines,
+        *,
+        is_embedded: bool,
     ) -> None:
         self._tx = tx
         self._is_embedded = is_embedded
         self._ids = ids
         self._gathered = BatchRows()
-        self._folding = BalanceFolding(tx, ids.of, baselines, erc20, is_embedded=is_embedded)
+        self._folding = BalanceFolding(tx, ids.of, baselines, erc20, keys, is_embedded=is_embedded)
         self._tokens: Mapping[int, int] = {}  # stored ones among the batch's contracts: changes without a log so far
         self._blocks: list[Row] = []
         self._native: list[Row] = []
@@ -61,18 +81,21 @@ class BatchWriter:
         """The number of rows that were written, by table."""
         return {"native_balance": len(self._native), **self._gathered.written, **self._folding.written}
 
-    def write(self, batch: Sequence[ResolvedBlock], probed: ProbedStandards, offset: int) -> Steps:
+    def write(
+        self, batch: Sequence[ResolvedBlock], probed: ProbedStandards, offset: int, layouts: Sequence[FoundLayout] = ()
+    ) -> Steps:
         """Write the batch on top of the stored blocks. `offset`: the transactions before the first block ever."""
         first_new = self._ids.next_id(self._tx)
         blocks = self._intern(batch, [address for address, _, _ in probed])
         self.ids_by_block = [one.ids for one in blocks]
         yield
-        self._folding.load([one.changes for one in blocks], first_new)
+        self._folding.load([one.changes for one in blocks], first_new, [one.block.slots for one in blocks])
         yield
         self._tokens = self._stored_tokens(batch)
         yield from self._gather(blocks, offset)
         yield from self._write_rows()
         self._write_standards(probed)
+        self._write_layouts(layouts)
         yield from self._write_native(batch[0].rows.block.number)
         self._tx.run_many(SQL.put_code, self._code)
         yield from self._folding.write()
@@ -118,7 +141,7 @@ class BatchWriter:
             for token in self._known_tokens(one.rows.deployed):
                 self._gathered.restart_token(token, block.number)
             self._gathered.add(one.rows, one.ids)
-            self._folding.add(one.changes)
+            self._folding.add(one.changes, one.block.slots)
             self._gather_state(one.block)
             journal = self._journal(one)
             self._reread.update(dict.fromkeys((*journal.storage_changed_unlogged, *journal.code_changed)))
@@ -163,6 +186,15 @@ class BatchWriter:
         found = [(self._ids.of(address), block, standard) for address, block, standard in probed]
         current = [row for row in found if not self._gathered.is_of_earlier_contract(row[0], row[1])]
         self._tx.run_many(SQL.put_probed_standard, current)
+
+    def _write_layouts(self, layouts: Sequence[FoundLayout]) -> None:
+        for one in layouts:
+            token = self._ids.of(one.token)
+            since = one.block if one.layout is not None else None
+            packed = one.layout.pack() if one.layout is not None else NO_LAYOUT
+            self._tx.run(SQL.put_layout, {"layout": packed, "since": since, "token": token})
+            if one.is_other:
+                self._tx.run(SQL.mark_untrusted, {"token": token, "block": one.block})
 
     def _write_native(self, first: int) -> Steps:
         """Write native balances. Those before block `first` were found in state: a row of such a block is changed."""

@@ -97,6 +97,15 @@ delete from nft_range;
 -- name: clear_nft_held
 delete from nft_held;
 
+-- name: clear_slot
+delete from slot;
+
+-- name: clear_unclaimed_slot
+delete from unclaimed_slot;
+
+-- name: clear_slot_change
+delete from slot_change;
+
 -- name: clear_code
 delete from code;
 
@@ -140,4 +149,5 @@ delete from log;
 delete from call_tree;
 
 -- name: clear_marks
-delete from meta where name in ('holders_to', 'logs_from', 'calls_from', 'webhook_outbox');
+delete from meta
+where name in ('holders_to', 'logs_from', 'calls_from', 'webhook_outbox', 'audits_dropped_from');

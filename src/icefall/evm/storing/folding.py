@@ -15,11 +15,13 @@ from icefall.evm.model import ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID, TokenStandard
 from icefall.evm.storing.nft_ranges import RangeFolding
+from icefall.evm.storing.slot_folding import Erc20Balances, Folded, SlotFolding, SlotKeys, Tokens
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
 Baselines = Mapping[HeldKey, int]  # balance before the index
 NO_ID = -1
+AMOUNT_END = 1 << 256  # no balance is so large, whatever logs say
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
 INSERTS = {
@@ -30,10 +32,10 @@ INSERTS = {
     "nft_owner": SQL.put_nft_owner,
     "nft_held": SQL.put_held,
     "nft_range": SQL.put_nft_range,
+    "slot": SQL.put_slot,
+    "unclaimed_slot": SQL.put_unclaimed_slot,
+    "slot_change": SQL.put_slot_change,
 }
-
-
-Erc20Balances = dict[tuple[int, int], int]  # newest ERC-20 balance by holder and token, as IDs
 
 
 class BalanceFolding:
@@ -43,13 +45,22 @@ class BalanceFolding:
     """
 
     def __init__(
-        self, tx: Transaction, ids: Ids, baselines: Baselines, known: Erc20Balances, *, is_embedded: bool
+        self,
+        tx: Transaction,
+        ids: Ids,
+        baselines: Baselines,
+        known: Erc20Balances,
+        keys: SlotKeys,
+        *,
+        is_embedded: bool,
     ) -> None:
         self._tx = tx
         self._is_embedded = is_embedded
         self._ids = ids
         self._baselines = baselines
-        self._untrusted: dict[int, int] = {}
+        self._folded = Folded(INSERTS, known)
+        self._slots = SlotFolding(tx, ids, self._folded, keys)
+        self._untrusted = self._folded.untrusted
         self._erc20 = known
         self._of_ids: dict[str, dict[tuple[int, int, bytes], int]] = {one.table: {} for one in BY_ID}
         self._ranges = RangeFolding(tx, ids)
@@ -57,18 +68,20 @@ class BalanceFolding:
         self._owners_before: dict[
             tuple[int, bytes], tuple[int | None, bytes]
         ] = {}  # the owner, and the token's address
-        self._rows: dict[str, list[Row]] = {table: [] for table in INSERTS}
+        self._rows = self._folded.rows
 
-    def load(self, batch: Sequence[BalanceChanges], first_new: int) -> None:
+    def load(self, batch: Sequence[BalanceChanges], first_new: int, storage: Sequence[Tokens]) -> None:
         """Read what is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is
-        stored."""
+        stored. `storage`: that of tokens whose layout is known, for each block."""
         ids, tx = self._ids, self._tx
         erc20 = {(ids(one.holder), ids(one.token)): one.token for rows in batch for one in rows.erc20_deltas}
+        erc20 |= self._slots.load(batch, storage, first_new)
         unread = erc20.keys() - self._erc20.keys()
         stored = [(*key, erc20[key]) for key in unread if key[0] < first_new and key[1] < first_new]
         for holder, token, known in tx.rows_of_each(SQL.known_erc20, sorted(stored, key=itemgetter(0))):
             if known is not None:
                 self._erc20[holder, token] = unpack_uint(known)
+        self._slots.load_unclaimed(first_new)
         for at, standard in enumerate(BY_ID):
             keys = {
                 (ids(one.holder), ids(one.token), one.token, pack_uint(one.token_id))
@@ -86,9 +99,11 @@ class BalanceFolding:
             self._owners[token, token_id] = owner
         self._ranges.load(batch, first_new)
 
-    def add(self, rows: BalanceChanges) -> None:
+    def add(self, rows: BalanceChanges, storage: Tokens) -> None:
         """Fold the next block; `load` must have been called."""
-        self._add_erc20(rows)
+        self._add_erc20(rows, storage)
+        if storage:
+            self._slots.add(rows.block.number, self._baselines)
         for standard, changes in zip(BY_ID, rows.id_deltas, strict=True):
             self._add_of_ids(standard, changes, rows.block.number)
         self._add_nfts(rows)
@@ -139,9 +154,11 @@ class BalanceFolding:
 
     # -- ERC-20 ------------------------------------------------------------------------------------------------
 
-    def _add_erc20(self, rows: BalanceChanges) -> None:
+    def _add_erc20(self, rows: BalanceChanges, storage: Tokens) -> None:
         number, ids = rows.block.number, self._ids
         for change in rows.erc20_deltas:
+            if change.token in storage and change.holder != ZERO_ADDRESS:
+                continue  # by its slot
             holder, token = ids(change.holder), ids(change.token)
             balance = self._erc20.get((holder, token))
             if balance is None:
@@ -149,9 +166,9 @@ class BalanceFolding:
                 self._rows["erc20_holding"].append((holder, change.token, token, pack_uint(balance)))
                 self._rows["erc20_holder"].append((token, number, holder))
             after = balance + change.delta
-            if after < 0:
+            if not 0 <= after < AMOUNT_END:
                 self._untrusted.setdefault(token, number)
-                after = 0
+                after = max(0, min(after, AMOUNT_END - 1))
             self._erc20[holder, token] = after
             if change.delta:
                 self._rows["erc20_balance"].append((holder, token, number, pack_uint(after)))
@@ -169,9 +186,9 @@ class BalanceFolding:
                 balance = self._baselines.get((change.token, change.holder, change.token_id), 0)
                 holdings.append((holder, change.token, token_id, token, number, pack_uint(balance)))
             after = balance + change.delta
-            if after < 0:
+            if not 0 <= after < AMOUNT_END:
                 self._untrusted.setdefault(token, number)
-                after = 0
+                after = max(0, min(after, AMOUNT_END - 1))
             known[key] = after
             if change.delta:
                 balances.append((*key, number, pack_uint(after)))

@@ -69,7 +69,7 @@ def pairs_between(tx: Transaction, first: int, end: int) -> list[Pair]:
     """The pairs whose balance transfers of these blocks may have changed."""
     no_holders = {None, *(row[0] for row in tx.rows(SQL.zero_address))}
     span = _positions(first, end)
-    statements = (*SQL.each("moved_{standard}"), SQL.owners_before)
+    statements = (*SQL.each("moved_{standard}"), SQL.changed_slots, SQL.owners_before)
     found = {row for statement in statements for row in tx.rows(statement, span) if row[2] not in no_holders}
     return [Pair(*row) for row in sorted(found)]
 

@@ -21,6 +21,10 @@ select log_at from {standard} where log_at >= :low order by log_at limit 1 offse
 select {number}, token, sender from {standard} where log_at >= :low and log_at < :high
 union select {number}, token, recipient from {standard} where log_at >= :low and log_at < :high;
 
+-- The pairs whose balance storage changed without a log.
+-- name: changed_slots
+select 1, token, holder from slot_change where block >= :low >> 24 and block < :high >> 24;
+
 -- The owners that the NFTs of such transfers had before the range, or null: a transfer may name another sender.
 -- name: owners_before
 select 2, e.token, (

@@ -4,12 +4,13 @@ the length of the chain.
 The journal of a block, stored with it, is what its own rows do not show. Audits read it too.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.evm.encoding import above
+from icefall.evm.layouts.formulas import stored_key, unpack_layout
 from icefall.evm.standards import BY_ID, STANDARDS, load_statements
 from icefall.evm.storing import holders
 from icefall.evm.storing.raw import roll_back_raw
@@ -27,6 +28,9 @@ _LISTS = (
     *SQL.each("drop_touches_of_{standard}"),
     SQL.drop_touches_of_internal,
     SQL.drop_erc20_balance,
+    SQL.drop_erc20_slot_balance,
+    SQL.drop_slot_change,
+    SQL.drop_unclaimed_slot,
     *SQL.each("drop_{by_id}_balance"),
     *SQL.each("drop_nfts_of_{with_ids}"),
     SQL.drop_deployed_by,
@@ -39,6 +43,7 @@ _ROWS = (
     SQL.drop_tx,
     SQL.drop_block,
     SQL.drop_token,
+    SQL.drop_layout,
     SQL.drop_audit,
     SQL.drop_state_owner,
 )
@@ -121,6 +126,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
         touched = unpack_touched(raw)
         _roll_back_touched(tx, touched, ancestor)
         held.update(token for _, token in touched.holders_named)
+    _roll_back_slots(tx, held, ancestor)
     for statement in (SQL.drop_erc20_holding, SQL.drop_erc20_holder):
         tx.run_many(statement, [(token, ancestor) for token in sorted(held)])
     for standard in BY_ID:
@@ -153,6 +159,14 @@ def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int
     changed, again = touched.storage_changed_unlogged, touched.storage_changed_unlogged_again
     tx.run_many(SQL.reread_token, [(token,) for token in (*changed, *touched.code_changed)])
     tx.run_many(SQL.lower_unlogged_changes, [(token,) for token in (*changed, *again)])
+
+
+def _roll_back_slots(tx: Transaction, tokens: Iterable[int], ancestor: int) -> None:
+    """Forget the slots of holders that are named no more, and the history that they were given."""
+    for each in sorted(tokens):
+        for token, holder, address, packed in tx.rows(SQL.new_slot_holders, {"token": each, "ancestor": ancestor}):
+            tx.run(SQL.drop_slot, (token, stored_key(unpack_layout(packed), address)))
+            tx.run(SQL.drop_erc20_history, (holder, token))
 
 
 def _drop_code_read_for(tx: Transaction, ancestor: int) -> None:

@@ -92,6 +92,37 @@ delete from erc20_balance where (holder, token, block) in (
 
 -- postgres: drop_erc20_balance
 
+-- Balances that storage changed without a log.
+-- name: drop_erc20_slot_balance
+delete from erc20_balance where (holder, token, block) in (
+    select holder, token, block from slot_change where block > :ancestor);
+
+-- postgres: drop_erc20_slot_balance
+
+-- name: drop_slot_change
+delete from slot_change where block > :ancestor;
+
+-- name: drop_unclaimed_slot
+delete from unclaimed_slot where block > :ancestor;
+
+-- The holders of a token that blocks above the ancestor named first, where its layout is known: they may have got a
+-- history from words whose holder was not known, and is not known again.
+-- name: new_slot_holders
+select o.token, o.holder, a.address, t.layout from erc20_holder o
+join token t on t.token = o.token join address a on a.id = o.holder
+where o.token = :token and o.since > :ancestor and t.layout_since is not null;
+
+-- name: drop_slot
+delete from slot where token = ? and key = ?;
+
+-- name: drop_erc20_history
+delete from erc20_balance where holder = ? and token = ?;
+
+-- postgres: drop_erc20_history
+
+-- name: drop_layout
+update token set layout = null, layout_since = null where layout_since > :ancestor;
+
 -- The tokens that a standard's transfers above the ancestor moved.
 -- name: moved_{standard}
 select distinct +token from {standard} where log_at >= :from_log;

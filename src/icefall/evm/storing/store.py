@@ -8,13 +8,15 @@ import msgspec
 
 from icefall.db.engine import Store, Transaction
 from icefall.evm.encoding import block_of, pack_uint, unpack_uint
+from icefall.evm.layouts.formulas import StorageLayout, unpack_layout
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.standards import load_statements
-from icefall.evm.storing.batch import BatchWriter, ProbedStandards
-from icefall.evm.storing.folding import NO_ID, Baselines, Erc20Balances, HeldKey
+from icefall.evm.storing.batch import BatchWriter, FoundLayout, ProbedStandards
+from icefall.evm.storing.folding import NO_ID, Baselines, HeldKey
 from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.recent import RecentRows, clear_recent
 from icefall.evm.storing.rollback import count_rollback, roll_back_above
+from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys
 from icefall.evm.storing.writing import SQL, AddressIds, BlockIds, Steps
 
 CLEAR = load_statements("icefall.evm.storing", "clear.sql")
@@ -61,9 +63,14 @@ class ChainStore:
         self._offset = offset
         self._ids = AddressIds()
         self._erc20: Erc20Balances = {}
+        self._keys: SlotKeys = {}
         self._recent = RecentRows() if store.is_embedded else None  # None: on a server
         self.read = store.read
         self.read_each = store.read_each
+
+    @property
+    def is_embedded(self) -> bool:
+        return self._store.is_embedded
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -115,6 +122,17 @@ class ChainStore:
         rows = self.read(SQL.probed_standard, (number,)) if number is not None else []
         return rows[0][0] if rows else None
 
+    def layouts(self, contracts: Sequence[bytes]) -> dict[bytes, StorageLayout | None]:
+        """The tokens among the contracts of which it was found out where they store balances; None: a proof was
+        refused."""
+        found = {}
+        for address, rows in zip(
+            contracts, self.read_each(SQL.layout, [{"address": one} for one in contracts]), strict=True
+        ):
+            for (packed,) in rows:
+                found[address] = unpack_layout(packed) if packed else None
+        return found
+
     def not_held(self, keys: Sequence[HeldKey]) -> list[HeldKey]:
         """The keys of which nothing is stored: the token's logs have not named the holder before."""
         without_id = [key for key in keys if key[2] == NO_ID]
@@ -137,6 +155,7 @@ class ChainStore:
         probed: ProbedStandards = (),
         baselines: Baselines | None = None,
         meta: Mapping[str, str] | None = None,
+        layouts: Sequence[FoundLayout] = (),
     ) -> None:
         """Store consecutive blocks on top of the stored ones; all of them with their checkpoint, or none.
 
@@ -144,7 +163,7 @@ class ChainStore:
         """
 
         def change(tx: Transaction) -> Steps:
-            yield from self._put_batch(tx, batch, probed, baselines or {})
+            yield from self._put_batch(tx, batch, probed, baselines or {}, layouts)
             _put_meta(tx, meta or {})
 
         if self._before_commit is not None:
@@ -157,11 +176,14 @@ class ChainStore:
         self._ids.trim()
         if len(self._erc20) > _BALANCES_CACHED:
             self._erc20.clear()
+        if len(self._keys) > _BALANCES_CACHED:
+            self._keys.clear()
 
     def _forget(self) -> None:
         """Drop everything cached of rows: those of the last transaction are not stored, or not any more."""
         self._ids.clear()
         self._erc20.clear()
+        self._keys.clear()
         if self._recent:
             self._recent.forget()
 
@@ -202,9 +224,10 @@ class ChainStore:
         batch: Sequence[ResolvedBlock],
         probed: ProbedStandards,
         baselines: Baselines,
+        layouts: Sequence[FoundLayout],
     ) -> Steps:
-        writer = BatchWriter(tx, self._ids, self._erc20, baselines, is_embedded=self._store.is_embedded)
-        yield from writer.write(batch, probed, self._offset)
+        writer = BatchWriter(tx, self._ids, self._erc20, self._keys, baselines, is_embedded=self._store.is_embedded)
+        yield from writer.write(batch, probed, self._offset, layouts)
         rows = [block.rows for block in batch]
         put_raw(tx, rows)
         for rollup in self._rollups:

@@ -255,6 +255,48 @@ update token set read_at = null, retry_at = 0, failures = 0, metadata_version = 
 insert into token (token, first_block, kind) values (?, ?, ?)
 on conflict (token) do update set kind = excluded.kind;
 
+-- Where tokens store their balances.
+
+-- name: layout
+select layout from token where token = (select id from address where address = :address) and layout is not null;
+
+-- name: put_layout
+update token set layout = :layout, layout_since = case when :since = -1 then layout_since else :since end
+where token = :token;
+
+-- name: put_slot
+insert into slot (token, key, holder, token_id) values (?, ?, ?, ?) on conflict (token, key) do nothing;
+
+-- The holder of each (token, beginning of a slot's key), and its address.
+-- name: slot_holders
+select s.token, s.key, s.holder, a.address from slot s join address a on a.id = s.holder where s.token = ? and s.key = ?;
+
+-- postgres: slot_holders
+select s.token, s.key, s.holder, a.address from unnest(?, ?) as k(token, key)
+join slot s on s.token = k.token and s.key = k.key join address a on a.id = s.holder;
+
+-- name: put_unclaimed_slot
+insert into unclaimed_slot (token, key, block, word) values (?, ?, ?, ?);
+
+-- name: tokens_with_unclaimed
+select u.token from unclaimed_slot u where u.token = ? limit 1;
+
+-- postgres: tokens_with_unclaimed
+select k.token from unnest(?) as k(token) where exists (select 1 from unclaimed_slot u where u.token = k.token);
+
+-- name: unclaimed_words
+select token, key, block, word from unclaimed_slot where token = ? and key = ? order by block;
+
+-- postgres: unclaimed_words
+select u.token, u.key, u.block, u.word from unnest(?, ?) as k(token, key)
+join unclaimed_slot u on u.token = k.token and u.key = k.key order by u.token, u.key, u.block;
+
+-- name: unclaimed_count
+select count(*) from (select 1 from unclaimed_slot where token = :token limit :most) as counted;
+
+-- name: put_slot_change
+insert into slot_change (block, token, holder, token_id) values (?, ?, ?, ?);
+
 -- name: probed_standard
 select kind from token where token = ?;
 

@@ -62,17 +62,37 @@ class ForeignChain:
         rows = self._store.read(SQL.container_id_at, {**of, "number": number})
         return rows[0][0] if rows else None
 
-    async def accept(self, containers: Sequence[ForeignContainer], also: Callable[[Transaction], None]) -> None:
-        """Stores containers, what `also` writes for them, and the new position in one transaction."""
+    def stored(self, start: int, count: int) -> list[tuple[int, bytes, bytes]]:
+        """Containers from number `start` on that the index holds: number, ID and bytes."""
+        if self._series is None:
+            return []
+        rows = self._store.read(SQL.containers, {"series": self._series.number, "start": start, "count": count})
+        return [(number, container_id, raw) for number, container_id, _, raw in rows if raw is not None]
+
+    @property
+    def is_indexed(self) -> bool:
+        return self._series is not None
+
+    def appended(self, containers: Sequence[ForeignContainer]) -> tuple[StoredPosition, Callable[[Transaction], None]]:
+        """The position after these containers, and what stores them with it."""
         last = containers[-1]
         after = StoredPosition(self.position.count + len(containers), last.container_id, last.block_id, last.height)
         now_ns = time.time_ns()
 
-        def change(tx: Transaction) -> None:
+        def put(tx: Transaction) -> None:
             if self._series is not None:
                 append(tx, self._series, [(row.container_id, now_ns, None, row.raw) for row in containers])
-            also(tx)
             tx.run(SQL.put_followed, {"chain_id": self.chain_id, **msgspec.structs.asdict(after)})
+
+        return after, put
+
+    async def accept(self, containers: Sequence[ForeignContainer], also: Callable[[Transaction], None]) -> None:
+        """Stores containers, what `also` writes for them, and the new position in one transaction."""
+        after, put = self.appended(containers)
+
+        def change(tx: Transaction) -> None:
+            put(tx)
+            also(tx)
 
         await self._store.write(change)
         self.position = after

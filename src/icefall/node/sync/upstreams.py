@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ from icefall.upstream.node import UpstreamNode
 from icefall.upstream.pool import Pool
 from icefall.wire.ids import id_text
 
+ASK_LIMIT_S = 5.0
 ISSUE_LIMIT_S = 25.0  # less than a worker waits for the engine, so that the caller learns who did not answer
 
 _T = TypeVar("_T")
@@ -84,6 +85,21 @@ class NodeUpstreams(Pool[UpstreamNode]):
             ) from None
         reasons = [*self.disabled().values(), *self.failing().values()]
         raise UpstreamDown("no upstream takes transactions now: " + "; ".join(reasons), sent=False)
+
+    async def ask(self, path: str, method: str, params: dict[str, Any], limit_s: float = ASK_LIMIT_S) -> bytes:
+        """The JSON of a result, from the first upstream that answers within the time limit. UpstreamError carries the
+        node's own text."""
+        try:
+            async with asyncio.timeout(limit_s):
+                for node in await self.usable_once_probed():
+                    try:
+                        return bytes(await node.client.call(path, method, params, msgspec.Raw, retry_timeouts=False))
+                    except (UpstreamDown, InvalidAnswer) as failure:
+                        self.back_off(node, failure)
+        except TimeoutError:
+            raise UpstreamDown(f"no upstream answered {method} within {limit_s:g} s") from None
+        reasons = [*self.disabled().values(), *self.failing().values()]
+        raise UpstreamDown(f"no upstream answers {method} now: " + "; ".join(reasons), sent=False)
 
     def traffic(self) -> UpstreamTraffic:
         meters = [node.client.meter for node in self.members]

@@ -10,7 +10,7 @@ import msgspec
 from icefall.upstream.client import MALFORMED, InvalidAnswer
 from icefall.upstream.evm.block_parts import decode_summary
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
-from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, Reverted, RpcRefusal, Unsupported
+from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, RpcRefusal, Unsupported
 from icefall.upstream.evm.probe import quantity
 from icefall.wire.errors import WireError
 from icefall.wire.evm.block import decode_receipts
@@ -75,6 +75,15 @@ async def results(client: EvmClient, calls: Sequence[StateCall]) -> list[bytes |
         indexes = [index for index, one in enumerate(calls) if one.at == at]
         found.update(zip(indexes, await answers(client, [calls[index].call for index in indexes], at), strict=True))
     return [found[index] for index in range(len(calls))]
+
+
+async def outcomes(client: EvmClient, calls: Sequence[Call]) -> list[Outcome]:
+    """Return the result or the refusal of each call, in order. NoState and NotThere are raised."""
+    found = await client.call_all(calls)
+    for outcome in found:
+        if isinstance(outcome, NoState | NotThere):
+            raise outcome
+    return found
 
 
 async def _call(client: EvmClient, method: str, first_params: Sequence[Any], at: At) -> list[Outcome]:

@@ -19,7 +19,7 @@ from icefall.upstream.client import (
 )
 from icefall.upstream.evm import state as evm_state
 from icefall.upstream.evm.block_parts import FetchedBlock
-from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, EvmClient, Lane
+from icefall.upstream.evm.client import CALLS_PER_BATCH, EVM_LIMITS, Call, EvmClient, Lane, Outcome
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, WrongChain
 from icefall.upstream.evm.fetch import TracerUntested, UpstreamView, fetch_run, read_block_hash, read_head
 from icefall.upstream.evm.prefetch import PREFETCH_LIMITS, Prefetcher, PrefetchLimits
@@ -142,6 +142,10 @@ class EvmUpstream:
 
     def capabilities(self) -> dict[str, Capabilities]:
         return {source.name: source.capabilities for source in self.pool.members if source.capabilities is not None}
+
+    def is_avalanche(self) -> bool:
+        """Tell whether one of them is a node of Avalanche."""
+        return any(can.is_avalanche for can in self.capabilities().values())
 
     def degraded(self) -> list[str]:
         """What is missing because none of the usable upstreams has it, or because the index was begun without it, as
@@ -308,6 +312,11 @@ class EvmUpstream:
     async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
         """Return what contracts return at a block, in order."""
         return await self._with_failover(lambda source: evm_state.answers(source.client, calls, at))
+
+    async def outcomes(self, calls: Sequence[Call]) -> list[Outcome]:
+        """Return the result or the refusal of each call, in order, all from one upstream. A refusal is no failure of
+        it, unless it lacks the block or its state: then another one is asked."""
+        return await self._with_failover(lambda source: evm_state.outcomes(source.client, calls))
 
     # -- failover ----------------------------------------------------------------------------------------------
 

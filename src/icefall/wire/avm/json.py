@@ -109,7 +109,7 @@ def _export(tx: ExportTx, naming: ChainNaming) -> str:
 
 def _outputs(outputs: tuple[TransferableOutput, ...], naming: ChainNaming) -> str:
     rows = [
-        f'{{"assetID":"{_id(out.asset_id)}","fxID":"{_SECP}","output":{_transfer_output(out.output, naming)}}}'
+        f'{{"assetID":"{_id(out.asset_id)}","fxID":"{_SECP}","output":{transfer_output_json(out.output, naming)}}}'
         for out in outputs
     ]
     return f"[{','.join(rows)}]"
@@ -118,7 +118,7 @@ def _outputs(outputs: tuple[TransferableOutput, ...], naming: ChainNaming) -> st
 def _inputs(inputs: tuple[TransferableInput, ...]) -> str:
     rows = [
         f'{{"txID":"{_id(at.txid)}","outputIndex":{at.output_index},"assetID":"{_id(at.asset_id)}","fxID":"{_SECP}",'
-        f'"input":{{"amount":{at.input.amount},"signatureIndices":{_numbers(at.input.signature_indices)}}}}}'
+        f'"input":{{"amount":{at.input.amount},"signatureIndices":{numbers_json(at.input.signature_indices)}}}}}'
         for at in inputs
     ]
     return f"[{','.join(rows)}]"
@@ -145,7 +145,8 @@ def _credential(credential: Any) -> str:
     return f'{{"fxID":"{fx_id}","credential":{{"signatures":[{signatures}]}}}}'
 
 
-def _numbers(values: tuple[int, ...]) -> str:
+def numbers_json(values: tuple[int, ...]) -> str:
+    """Write a list of numbers."""
     return f"[{','.join(map(str, values))}]"
 
 
@@ -160,11 +161,13 @@ def _address(chain: str, hrp: str, address: bytes) -> str:
     return json_string(address_text(chain, hrp, address))
 
 
-def _owners(owners: Owners, naming: ChainNaming) -> str:
+def owners_json(owners: Owners, naming: ChainNaming) -> str:
+    """Write the owners of an output that has no amount."""
     return f'{{{_addresses(owners, naming)},"locktime":{owners.locktime},"threshold":{owners.threshold}}}'
 
 
-def _transfer_output(output: TransferOutput, naming: ChainNaming) -> str:
+def transfer_output_json(output: TransferOutput, naming: ChainNaming) -> str:
+    """Write an output with its amount, whose key stands among those of the owners."""
     owners = output.owners
     return (
         f'{{{_addresses(owners, naming)},"amount":{output.amount},"locktime":{owners.locktime},'
@@ -189,7 +192,7 @@ def _nft_transfer_output(output: NftTransferOutput, naming: ChainNaming) -> str:
 
 
 def _owned_output(output: MintOutput | PropertyMintOutput | PropertyOwnedOutput, naming: ChainNaming) -> str:
-    return _owners(output.owners, naming)
+    return owners_json(output.owners, naming)
 
 
 def _output(output: Any, naming: ChainNaming) -> str:
@@ -199,12 +202,12 @@ def _output(output: Any, naming: ChainNaming) -> str:
 def _mint_operation(op: MintOperation, naming: ChainNaming) -> str:
     return (
         f'"mintInput":{_signers(op)},"mintOutput":{_owned_output(op.mint_output, naming)},'
-        f'"transferOutput":{_transfer_output(op.transfer_output, naming)}'
+        f'"transferOutput":{transfer_output_json(op.transfer_output, naming)}'
     )
 
 
 def _nft_mint_operation(op: NftMintOperation, naming: ChainNaming) -> str:
-    outputs = ",".join([_owners(owners, naming) for owners in op.outputs])
+    outputs = ",".join([owners_json(owners, naming) for owners in op.outputs])
     return f'"mintInput":{_signers(op)},"groupID":{op.group_id},"payload":"0x{op.payload.hex()}","outputs":[{outputs}]'
 
 
@@ -220,11 +223,11 @@ def _property_mint_operation(op: PropertyMintOperation, naming: ChainNaming) -> 
 
 
 def _property_burn_operation(op: PropertyBurnOperation, _naming: ChainNaming) -> str:
-    return f'"signatureIndices":{_numbers(op.signature_indices)}'
+    return f'"signatureIndices":{numbers_json(op.signature_indices)}'
 
 
 def _signers(op: MintOperation | NftMintOperation | NftTransferOperation | PropertyMintOperation) -> str:
-    return f'{{"signatureIndices":{_numbers(op.signature_indices)}}}'
+    return f'{{"signatureIndices":{numbers_json(op.signature_indices)}}}'
 
 
 _Render = Callable[[Any, ChainNaming], str]
@@ -237,7 +240,7 @@ _SPECIAL: dict[type, _Render] = {
     ExportTx: _export,
 }
 _OUTPUTS: dict[type, _Render] = {
-    TransferOutput: _transfer_output,
+    TransferOutput: transfer_output_json,
     MintOutput: _owned_output,
     NftMintOutput: _nft_mint_output,
     NftTransferOutput: _nft_transfer_output,

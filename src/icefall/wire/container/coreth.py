@@ -1,5 +1,7 @@
 """C-Chain blocks, decoded only as far as height, parent and what their atomic transactions export."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from icefall.wire.avm.parts import unpack_transferable_input, unpack_transferable_output
@@ -7,7 +9,7 @@ from icefall.wire.container.proposer import Export, ForeignBlock
 from icefall.wire.errors import WireError
 from icefall.wire.evm import rlp
 from icefall.wire.evm.rlp import keccak256
-from icefall.wire.ids import hash256
+from icefall.wire.ids import hash256, input_id
 from icefall.wire.packer import VERSION_BYTES, Layout, Unpacker, reader
 
 _IMPORT, _EXPORT, _CREDENTIAL = 0, 1, 9
@@ -25,13 +27,21 @@ class AtomicMove(msgspec.Struct, frozen=True, gc=False):
     asset_id: bytes
 
 
-class _AtomicTxs:
-    """The IDs, exports and moves of the atomic transactions of a block."""
+class AtomicImport(NamedTuple):
+    """An output that the C-Chain took out of what another chain exported to it."""
 
-    __slots__ = ("exports", "moves", "txids")
+    source_chain: bytes
+    utxo_id: bytes
+
+
+class _AtomicTxs:
+    """The IDs, imports, exports and moves of the atomic transactions of a block."""
+
+    __slots__ = ("exports", "imports", "moves", "txids")
 
     def __init__(self) -> None:
         self.txids: list[bytes] = []
+        self.imports: list[AtomicImport] = []
         self.exports: list[Export] = []
         self.moves: list[AtomicMove] = []
 
@@ -61,6 +71,12 @@ def unpack_coreth_block(raw: bytes) -> ForeignBlock:
 def unpack_atomic_moves(raw: bytes) -> list[AtomicMove]:
     """Return what the atomic transactions in `blockExtraData` change on the C-Chain itself, in order."""
     return _unpack(raw).moves
+
+
+def unpack_shared_memory(block_raw: bytes) -> tuple[list[AtomicImport], list[Export]]:
+    """Return what a C-Chain block imports and exports."""
+    found = _unpack(rlp.string(rlp.slices(block_raw)[4]))
+    return found.imports, found.exports
 
 
 def _unpack(raw: bytes) -> _AtomicTxs:
@@ -100,7 +116,8 @@ def _tx(source: Unpacker, found: _AtomicTxs) -> None:
     exported: list[bytes] = []
     for _ in range(source.count()):
         if type_id == _IMPORT:
-            unpack_transferable_input(source)
+            spent = unpack_transferable_input(source)
+            found.imports.append(AtomicImport(peer, input_id(spent.txid, spent.output_index)))
         else:
             address, amount, asset_id, _ = source.take(_EVM_INPUT)
             found.moves.append(AtomicMove(address, -amount, asset_id))

@@ -174,12 +174,14 @@ class _PrestateReader:
             changed_storage = _has_storage(before.storage)
             return AccountDiff(self.address[address], balance, 0, had_code, False, True, changed_storage)
         changed_storage = changed_implementation = False
+        storage = b""
         if before.storage is not _ABSENT or after.storage is not _ABSENT:  # of most accounts only the balance changes
-            both = b"".join((before.storage, after.storage))
+            both = b"\n".join((before.storage, after.storage))
             changed_storage = (
-                len(both) > 2 * _NO_STORAGE_SIZE or _has_storage(before.storage) or _has_storage(after.storage)
+                len(both) > 2 * _NO_STORAGE_SIZE + 1 or _has_storage(before.storage) or _has_storage(after.storage)
             )
             changed_implementation = _IMPLEMENTATION_SLOT.search(both) is not None
+            storage = both if changed_storage else b""
         return AccountDiff(
             self.address[address],
             balance,
@@ -190,6 +192,7 @@ class _PrestateReader:
             changed_storage,
             changed_implementation,
             amount[nonce] if isinstance(nonce, str) else nonce or 0,
+            storage,
         )
 
 

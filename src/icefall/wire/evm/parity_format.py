@@ -11,6 +11,7 @@ import msgspec
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexReader, HexTexts, amount, data, fixed, shown
+from icefall.wire.evm.storage import text_of_deltas
 from icefall.wire.evm.trace_format import (
     CREATE3_PROXY_CODE,
     IMPLEMENTATION_SLOTS,
@@ -231,16 +232,18 @@ class _ParityDiffReader:
         for address, account in diff.items():
             balance, code = _sides(account.balance), _sides(account.code)
             had_code, has_code = (None, None) if code is None else (_has_code(code[0]), _has_code(code[1]))
+            is_gone = isinstance(account.balance, _DeltaText) and account.balance.removed is not None
             yield AccountDiff(
                 address=self.address[address],
                 balance_before=None if balance is None else self._wei(balance[0]),
                 balance_after=None if balance is None else self._wei(balance[1]),
                 had_code=had_code,
                 has_code=has_code,
-                is_gone=isinstance(account.balance, _DeltaText) and account.balance.removed is not None,
+                is_gone=is_gone,
                 changed_storage=any(bytes(slot) != b'"="' for slot in (account.storage or {}).values()),
                 changed_implementation=any(slot[2:].encode() in IMPLEMENTATION_SLOTS for slot in account.storage or {}),
                 nonce_before=self._nonce_before(account.nonce),
+                storage=b"" if is_gone else text_of_deltas(account.storage),
             )
 
     def _nonce_before(self, delta: str | _DeltaText | None) -> int | None:

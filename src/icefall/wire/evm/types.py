@@ -192,6 +192,7 @@ class AccountDiff(msgspec.Struct, frozen=True, gc=False):
     changed_storage: bool
     changed_implementation: bool = False  # a slot in which proxies keep the address of their code
     nonce_before: int | None = None  # None: not reported
+    storage: bytes = b""  # what changed of it: two JSON objects, before and after, each on a line; empty: nothing
 
 
 class TxDiff(msgspec.Struct, frozen=True, gc=False):

@@ -1,5 +1,7 @@
 """The C-Chain's block 0: its hash, from the JSON text that a network's genesis file carries for that chain."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from icefall.wire.errors import WireError
@@ -52,12 +54,22 @@ def evm_chain_id(text: str) -> int:
     return _parsed(text).config.chain_id
 
 
-def evm_genesis_hash(text: str, *, has_own_schedule: bool) -> bytes:
+class EvmForks(NamedTuple):
+    """When the upgrades that change block 0 of the C-Chain begin, in Unix seconds."""
+
+    apricot_phase_3: int = UPGRADED_FROM
+    apricot_phase_4: int = UPGRADED_FROM
+    durango: int = UPGRADED_FROM
+    etna: int = UPGRADED_FROM
+    granite: int = UPGRADED_FROM
+
+
+def evm_genesis_hash(text: str, *, has_own_schedule: bool, forks: EvmForks = EvmForks()) -> bytes:  # noqa: B008
     """Hash of block 0. `has_own_schedule`: mainnet and fuji, whose upgrades all came after their genesis."""
     genesis = _parsed(text)
     time = _number("timestamp", genesis.timestamp, U64_MAX)
-    is_upgraded = not has_own_schedule and time >= UPGRADED_FROM
-    alloc = genesis.alloc | {_WARP_ADDRESS: _WARP_ACCOUNT} if is_upgraded else genesis.alloc
+    at = EvmForks(*[not has_own_schedule and time >= fork for fork in forks])
+    alloc = genesis.alloc | {_WARP_ADDRESS: _WARP_ACCOUNT} if at.durango else genesis.alloc
     header = [
         _bytes("parentHash", genesis.parent_hash, 32),
         _NO_UNCLES,
@@ -76,17 +88,14 @@ def evm_genesis_hash(text: str, *, has_own_schedule: bool) -> bytes:
         _number("nonce", genesis.nonce, U64_MAX).to_bytes(8, "big"),
         bytes(32),  # hash of the atomic transactions; block 0 leaves it zero
     ]
-    if is_upgraded:
-        header += [
-            rlp.number(_BASE_FEE_WEI),
-            rlp.number(0),  # gas of atomic transactions
-            rlp.number(0),  # block gas cost
-            rlp.number(0),  # blob gas used
-            rlp.number(0),  # excess blob gas
-            bytes(32),  # parent beacon root
-            rlp.number(time * 1000),
-            rlp.number(_MIN_DELAY_EXCESS),
-        ]
+    if at.apricot_phase_3:
+        header.append(rlp.number(_BASE_FEE_WEI))
+    if at.apricot_phase_4:
+        header += [rlp.number(0), rlp.number(0)]  # gas of atomic transactions, block gas cost
+    if at.etna:
+        header += [rlp.number(0), rlp.number(0), bytes(32)]  # blob gas used, excess blob gas, parent beacon root
+    if at.granite:
+        header += [rlp.number(time * 1000), rlp.number(_MIN_DELAY_EXCESS)]
     return keccak256(rlp.encode(header))
 
 

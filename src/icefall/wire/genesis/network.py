@@ -1,5 +1,6 @@
 """Everything that a network's genesis file determines: genesis bytes, chain IDs, first blocks, the fee asset."""
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
@@ -11,6 +12,7 @@ from icefall.wire.genesis.evm import UPGRADED_FROM, evm_chain_id, evm_genesis_ha
 from icefall.wire.genesis.platform import create_chain_tx, platform_genesis
 from icefall.wire.ids import AVM_FX_IDS, AVM_ID, EMPTY_ID, EVM_ID, FUJI_ID, LOCAL_ID, MAINNET_ID, hash256, id_from_text
 from icefall.wire.packer import VERSION_BYTES, pack_blob, pack_string, u16, u32, u64
+from icefall.wire.pvm.codec import genesis_block
 from icefall.wire.text.go_text import utf8
 
 _CREATE_ASSET, _TRANSFER_OUTPUT, _X_BLOCK, _P_COMMIT_BLOCK = 1, 7, 20, 2
@@ -113,7 +115,7 @@ def network_genesis(config: bytes, network_id: int, now: int) -> NetworkGenesis:
     x_chain_id = hash256(VERSION_BYTES + x_create)
     stop_vertex_id, x_time, x_block = _x_block_0(network_id, x_chain_id)
     p_genesis = platform_genesis(parsed, network_id, start_time, asset_id, (x_create, c_create))
-    p_block = _p_block_0(p_genesis)
+    p_block = genesis_block(p_genesis).raw
     has_own_schedule = network_id in (MAINNET_ID, FUJI_ID)
     return NetworkGenesis(
         network_id=network_id,
@@ -138,13 +140,24 @@ def network_genesis(config: bytes, network_id: int, now: int) -> NetworkGenesis:
 
 def p_block_0_ids(config: bytes, network_id: int, steps: int = 64) -> frozenset[bytes]:
     """P block 0 of a local network, for each time it may have been started at: its start moves in whole steps."""
+    return frozenset(genesis_block(genesis).block_id for genesis in _p_genesis_candidates(config, network_id, steps))
+
+
+def p_genesis_of(config: bytes, network_id: int, block_0_id: bytes, steps: int = 64) -> bytes | None:
+    """The genesis bytes of the P-Chain whose block 0 has this ID; None if the network cannot have begun with it."""
+    candidates = _p_genesis_candidates(config, network_id, steps)
+    return next((genesis for genesis in candidates if genesis_block(genesis).block_id == block_0_id), None)
+
+
+def _p_genesis_candidates(config: bytes, network_id: int, steps: int) -> Iterator[bytes]:
     parsed = genesis_config(config)
     times = [parsed.start_time]
     if parsed.network_id == LOCAL_ID:
         times = [parsed.start_time + step * _START_TIME_STEP_S for step in range(steps)]
     x_genesis, asset_id = _asset_genesis(parsed, network_id)
     txs = _chain_txs(parsed, network_id, x_genesis)
-    return frozenset(hash256(_p_block_0(platform_genesis(parsed, network_id, time, asset_id, txs))) for time in times)
+    for time in times:
+        yield platform_genesis(parsed, network_id, time, asset_id, txs)
 
 
 def x_chain_id(network_id: int, x_genesis: bytes) -> bytes:
@@ -156,10 +169,6 @@ def _chain_txs(config: GenesisConfig, network_id: int, x_genesis: bytes) -> tupl
     """The transactions that create X and C."""
     x_create = create_chain_tx(network_id, "X-Chain", AVM_ID, AVM_FX_IDS, x_genesis)
     return x_create, create_chain_tx(network_id, "C-Chain", EVM_ID, (), utf8(config.c_chain_genesis))
-
-
-def _p_block_0(p_genesis: bytes) -> bytes:
-    return VERSION_BYTES + u32(_P_COMMIT_BLOCK) + hash256(p_genesis) + u64(0)
 
 
 def _recent(start_time: int, now: int) -> int:

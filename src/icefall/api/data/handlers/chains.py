@@ -108,6 +108,7 @@ async def indexing(params: IndexingParams, chains: ChainDirectory) -> IndexingRe
         blocks_per_second=status.blocks_per_s if health.is_fresh else 0.0,
         eta_seconds=_eta_s(status, last) if health.is_fresh else UNSET,
         audited_to_block=_number(status.audited_to if status.audited_to >= 0 else None),
+        audits_dropped=status.counts.get("audits_dropped", 0),
         logs_stored_from_block=await _stored_from(chain, "logs_from"),
         calls_stored_from_block=await _stored_from(chain, "calls_from"),
         problem=health.problem or UNSET,

@@ -144,11 +144,13 @@ async def token_holders(params: HoldersParams, chains: ChainDirectory, paging: P
     price = await chain.enriched.current_price(params.address, params.currency) if total.standard == ERC20 else None
     decimals = contract.decimals if contract is not None else None
     money = Money(params.currency, as_numbers=dialect.prices_are_numbers)
+    trust = await chain.holders.trust(params.address)
     return HolderPage(
         next_page_token=token,
         total_holders=total.holders,
         counted_to_block=await chain.blocks.meta("holders_to") or UNSET,
-        is_trusted=await chain.holders.is_trusted(params.address),
+        is_trusted=trust.is_trusted,
+        balance_source=trust.balance_source,
         holders=[
             TokenHolder(
                 address=address_text(row.address),

@@ -162,6 +162,7 @@ class IndexingResult(RestResult, frozen=True, kw_only=True):
     blocks_per_second: float
     eta_seconds: int | UnsetType = UNSET
     audited_to_block: str | UnsetType = UNSET
+    audits_dropped: int
     logs_stored_from_block: str | UnsetType = UNSET
     calls_stored_from_block: str | UnsetType = UNSET
     problem: str | UnsetType = UNSET

@@ -221,4 +221,5 @@ class HolderPage(Page, frozen=True, kw_only=True):
     total_holders: int
     counted_to_block: str | UnsetType = UNSET
     is_trusted: bool
+    balance_source: Literal["storage", "audited", "logs"]
     holders: list[TokenHolder]

@@ -9,6 +9,7 @@ import msgspec
 from icefall.api.dialect import Dialect
 from icefall.api.http.structs import NoParams
 from icefall.api.node.addresses import AddressParser
+from icefall.api.node.handlers.utxo_pages import PAGE_MAX, requested_page
 from icefall.api.node.schema.avm import (
     AddressParams,
     AddressTxs,
@@ -47,11 +48,8 @@ from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.text import checksum_hex
 from icefall.xchain.model import ChainView
 from icefall.xchain.ownership import UINT64_MAX, spendable
-from icefall.xchain.paging import ExportedUtxos, OwnUtxos, UtxoCursor, UtxoLists, page_of
 from icefall.xchain.store import NEWEST, AssetChainReader
 
-PAGE_MAX = 1024
-ADDRESSES_MAX = 1024
 _ATTEMPTS = 3
 
 
@@ -196,15 +194,7 @@ async def get_utxos(
     chains: Chains,
     dialect: Dialect,
 ) -> Utxos:
-    if not params.addresses:
-        raise CallFailed("no addresses provided")
-    if len(params.addresses) > ADDRESSES_MAX:
-        raise CallFailed(f"number of addresses given, {len(params.addresses)}, exceeds maximum, {ADDRESSES_MAX}")
-    lists = await _lists(params.source_chain, chain, view, chains)
-    owners = [await addresses.parse(text) for text in params.addresses]
-    start = await _start(params.start_index, addresses)
-    limit = params.limit if 0 < params.limit <= PAGE_MAX else PAGE_MAX
-    page = await page_of(lists, owners, start, limit)
+    page = await requested_page(params, chain, view.chain_id, addresses, chains)
     if page.utxos and params.encoding == "json":
         _cannot_encode(page.utxos[0].utxo_id)
     return Utxos(
@@ -218,30 +208,6 @@ async def get_utxos(
 
 def _cannot_encode(utxo_id: bytes) -> NoReturn:
     raise CallFailed(f"couldn't encode UTXO {id_text(utxo_id)} as string: unsupported encoding in method")
-
-
-async def _lists(source: str, chain: AssetChainReader, view: ChainView, chains: Chains) -> UtxoLists:
-    if not source:
-        return OwnUtxos(chain)
-    try:
-        source_id = await chains.lookup(source)
-    except CallFailed as error:
-        raise CallFailed(f'problem parsing source chainID "{source}": {error}') from error
-    return OwnUtxos(chain) if source_id == view.chain_id else ExportedUtxos(chain, source_id)
-
-
-async def _start(start: tuple[str, str], addresses: AddressParser) -> UtxoCursor:
-    address_text, utxo_text = start
-    if not address_text and not utxo_text:
-        return UtxoCursor()
-    try:
-        address = await addresses.parse(address_text)
-    except CallFailed as error:
-        raise CallFailed(f'couldn\'t parse start index address "{address_text}": {error}') from error
-    try:
-        return UtxoCursor(address, id_from_text(utxo_text))
-    except WireError as error:
-        raise CallFailed(f"couldn't parse start index utxo: {error}") from error
 
 
 async def issue_tx(params: IssueTxParams, view: ChainView, engine: SocketClient) -> Issued:

@@ -99,11 +99,6 @@ async def get_tx_fee(_: NoParams, info: NodeInfo) -> Fees:
     )
 
 
-async def get_fee_config(_: NoParams) -> FeeConfig:
-    """Return the fee parameters of the platform chain."""
-    return _FEES
-
-
 async def uptime(_: NoParams) -> Uptime:
     """Return the uptime of a healthy node, 100 %: there is no peer network, and no stake that observes this node."""
     return Uptime("100.0000", "100.0000")

@@ -1,0 +1,211 @@
+"""The layouts of tokens as blocks are made ready to be stored: proven when a token is first seen, and again when its
+code changes.
+
+A proof is made at the state of its block. Where no upstream has that any more, it is made at the newest block, but for
+proxies: what they ran then is not known. A token that changes its layout is untrusted from there on: the balances of
+all its holders may be others, and nothing shows whose.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from icefall.evm.contract_calls import balance_of, uint_of
+from icefall.evm.layouts.formulas import StorageLayout
+from icefall.evm.layouts.proof import CannotProve, Refused, SeenKey
+from icefall.evm.model import ERC20, ZERO_ADDRESS
+from icefall.evm.packed import PackedBlock, ResolvedBlock, TokenStorage
+from icefall.evm.storing.batch import FoundLayout
+from icefall.evm.storing.folding import NO_ID, HeldKey
+from icefall.evm.storing.store import ChainStore
+from icefall.upstream.evm.client import gather_or_cancel
+from icefall.upstream.evm.errors import NoState, Reverted
+from icefall.upstream.evm.state import At, StateCall
+
+_CONTRACTS_CACHED = 100_000
+_PROOFS_AT_ONCE = 8
+
+
+class LayoutProver(Protocol):
+    async def prove(self, seen: SeenKey, at: At) -> StorageLayout | Refused: ...
+
+
+class LayoutState(Protocol):
+    """The state of a chain, as far as layouts need it."""
+
+    async def head(self) -> int: ...
+
+    async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]: ...
+
+
+class _Known(NamedTuple):
+    """What is known of a contract. `layout` None: balances follow from its logs."""
+
+    is_token: bool
+    layout: StorageLayout | None = None
+
+
+_NO_TOKEN = _Known(is_token=False)
+_BY_LOGS = _Known(is_token=True)
+
+
+class TokenLayouts:
+    """The layouts of one chain. Call `forget` whenever blocks it has seen are not stored after all."""
+
+    def __init__(self, store: ChainStore, prover: LayoutProver, state: LayoutState) -> None:
+        self._store = store
+        self._prover = prover
+        self._state = state
+        self._known: dict[bytes, _Known] = {}
+        self._proofs: dict[bytes, StorageLayout | None] = {}  # made ahead, of tokens that are first seen
+
+    def forget(self) -> None:
+        self._known.clear()
+        self._proofs.clear()
+
+    def trim(self) -> None:
+        """Bound the memory, only when every block it has seen is stored."""
+        if len(self._known) > _CONTRACTS_CACHED:
+            self._known.clear()
+
+    # -- chunk by chunk ----------------------------------------------------------------------------------------
+
+    async def prepare(self, blocks: Sequence[PackedBlock]) -> None:
+        """Read what is stored of the contracts in these blocks, and prove the layouts of tokens that are new."""
+        unread: dict[bytes, None] = {}
+        for rows in blocks:
+            unread.update((address, None) for address, _ in rows.storage if address not in self._known)
+            unread.update((address, None) for address in rows.code_changed if address not in self._known)
+            unread.update((token, None) for token in _erc20_tokens(rows) if token not in self._known)
+        stored = self._store.layouts(list(unread)) if unread else {}
+        for address in unread:
+            self._known[address] = _Known(True, stored[address]) if address in stored else _NO_TOKEN
+        new: dict[bytes, PackedBlock] = {}
+        for rows in blocks:
+            for token in _erc20_tokens(rows):
+                if not self._known[token].is_token and token not in self._proofs:
+                    new.setdefault(token, rows)
+        at_once = asyncio.Semaphore(_PROOFS_AT_ONCE)
+
+        async def prove(token: bytes, rows: PackedBlock) -> None:
+            async with at_once:
+                with suppress(CannotProve):
+                    self._proofs[token] = await self._proven(token, rows)
+
+        await gather_or_cancel(prove(token, rows) for token, rows in new.items())
+
+    # -- block by block ----------------------------------------------------------------------------------------
+
+    async def advance(self, rows: PackedBlock) -> tuple[dict[bytes, TokenStorage], list[FoundLayout]]:
+        """Follow the next block. Return what it changed of the storage of tokens with a layout, also of those that
+        only logs name, and the layouts that were found."""
+        found: list[FoundLayout] = []
+        for address in rows.code_changed:
+            if self._known.get(address, _NO_TOKEN).is_token:
+                found += await self._proven_again(address, rows)
+        tokens = _erc20_tokens(rows)
+        for token in tokens:
+            if not self._known[token].is_token:
+                self._known[token] = _Known(True, self._proofs.get(token))
+                if token in self._proofs:
+                    found.append(FoundLayout(token, rows.block.number, self._proofs.pop(token), is_other=False))
+        texts: dict[bytes, list[bytes]] = {token: [] for token in tokens if self._known[token].layout is not None}
+        for address, text in rows.storage:
+            if self._known[address].layout is not None:
+                texts.setdefault(address, []).append(text)
+        slots = {
+            token: TokenStorage(layout, of_it) for token, of_it in texts.items() if (layout := self._layout(token))
+        }
+        return slots, found
+
+    def _layout(self, token: bytes) -> StorageLayout | None:
+        return self._known[token].layout
+
+    async def _proven_again(self, token: bytes, rows: PackedBlock) -> list[FoundLayout]:
+        """Prove the layout of a known token that runs other code from this block on."""
+        before = self._known[token].layout
+        try:
+            after = await self._proven(token, rows)
+        except CannotProve:
+            if before is None:
+                return []
+            after = None
+        is_other = before is not None and (after is None or not after.is_same_place(before) or token in rows.deployed)
+        if is_other:
+            after = None
+        elif before is not None and after is not None:
+            after = msgspec.structs.replace(after, is_whole=before.is_whole)
+            self._known[token] = _Known(True, after)
+            return [FoundLayout(token, -1, after, is_other=False)]
+        self._known[token] = _Known(True, after)
+        return [FoundLayout(token, rows.block.number, after, is_other)]
+
+    async def _proven(self, token: bytes, rows: PackedBlock) -> StorageLayout | None:
+        """The layout at a block; None: refused. CannotProve where it cannot be found out here."""
+        seen = SeenKey(token, ERC20, _named_holder(token, rows), 0)
+        try:
+            layout = await self._prover.prove(seen, rows.block.block_hash)
+        except NoState:
+            layout = await self._proven_now(seen)
+        if isinstance(layout, Refused):
+            return None
+        return msgspec.structs.replace(layout, is_whole=token in rows.deployed)
+
+    async def _proven_now(self, seen: SeenKey) -> StorageLayout | Refused:
+        """The layout at the newest block, which was the same before unless the token is a proxy."""
+        try:
+            layout = await self._prover.prove(seen, await self._state.head())
+        except NoState as missing:
+            raise CannotProve(str(missing)) from missing
+        if isinstance(layout, StorageLayout) and layout.is_proxy:
+            raise CannotProve("what a proxy ran at a block whose state is pruned is not known")
+        return layout
+
+    # -- balances from before the proof ------------------------------------------------------------------------
+
+    async def baselines(self, blocks: Iterable[ResolvedBlock]) -> dict[HeldKey, int]:
+        """The balances that holders had before the block that first names them, where their slot did not change in it
+        and the token is older than what was seen of its storage."""
+        wanted: dict[HeldKey, bytes] = {}
+        for block in blocks:
+            for key in _named_unchanged(block):
+                wanted.setdefault(key, block.rows.block.parent_hash)
+        keys = self._store.not_held(list(wanted)) if wanted else []
+        try:
+            calls = [StateCall(balance_of(token, holder), wanted[token, holder, at]) for token, holder, at in keys]
+            answers = await self._state.results(calls) if calls else []
+        except NoState:  # as if it had nothing; an audit may find another balance
+            return {}
+        return {key: uint_of(answer) or 0 for key, answer in zip(keys, answers, strict=True)}
+
+
+def _erc20_tokens(rows: PackedBlock) -> list[bytes]:
+    return [rows.addresses[place] for place, standards in rows.standards.items() if standards & ERC20]
+
+
+def _named_holder(token: bytes, rows: PackedBlock) -> bytes:
+    """A holder whom the block names with the token; the token itself where there is none."""
+    tokens, holders, _ = rows.erc20_deltas
+    for place, at in zip(tokens, holders, strict=True):
+        holder: bytes = rows.addresses[at]
+        if rows.addresses[place] == token and holder != ZERO_ADDRESS:
+            return holder
+    return token
+
+
+def _named_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
+    """The holders of tokens that are older than what was seen of them, whom the block names without a change."""
+    partly: Mapping[bytes, TokenStorage] = {token: one for token, one in block.slots.items() if not one.layout.is_whole}
+    if not partly:
+        return
+    tokens, holders, _ = block.rows.erc20_deltas
+    for place, at in zip(tokens, holders, strict=True):
+        token, holder = block.rows.addresses[place], block.rows.addresses[at]
+        storage = partly.get(token)
+        if storage is not None and holder != ZERO_ADDRESS:
+            key = storage.layout.slot_of(holder, 0)[1:].hex().encode()  # the first byte may be written in two ways
+            if not any(key in text for text in storage.texts):
+                yield token, holder, NO_ID

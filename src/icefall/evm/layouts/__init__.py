@@ -1,0 +1,1 @@
+"""Finds where token contracts store balances and owners, and proves it on their code."""

@@ -1,0 +1,216 @@
+"""The folding of ERC-20 balances whose place in the token's storage is known: the balance after a block is what its
+slot holds, whatever the logs say.
+
+A changed slot is looked up among the holders that the block's logs name, then among all that were ever named. One that
+has no known holder may be an allowance, or belong to one whom no log has named: its words are stored, up to
+UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from icefall.db.engine import Transaction
+from icefall.evm.deriving.packing import Ids, Row
+from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, WORD, StorageLayout
+from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.packed import BalanceChanges, TokenStorage
+from icefall.evm.storing.writing import SQL
+from icefall.wire.errors import WireError
+from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes
+
+UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
+_WHOLE = 256  # bits of a word
+_KEY_UNCLAIMED = 16  # bytes of the key of a slot whose holder is not known
+_SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
+_NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
+_EVEN = dict(zip("13579bdf", "02468ace", strict=True))
+
+Pair = tuple[int, int]  # holder and token, as IDs
+SlotKeys = dict[Pair, str]  # the key of each pair's slot, as text: one hash each
+Erc20Balances = dict[Pair, int]  # newest balance
+Tokens = Mapping[bytes, TokenStorage]
+
+
+class Folded:
+    """The result of folding a batch: rows by table, newest balances, and tokens that contradict themselves."""
+
+    def __init__(self, tables: Iterable[str], erc20: Erc20Balances) -> None:
+        self.rows: dict[str, list[Row]] = {table: [] for table in tables}
+        self.erc20 = erc20
+        self.untrusted: dict[int, int] = {}  # by token: the block
+
+
+class _TokenChanges(NamedTuple):
+    """The storage of a token that a block changed."""
+
+    address: bytes
+    token: int
+    layout: StorageLayout
+    changed: dict[str, Words]
+    named: list[tuple[bytes, Pair, str]]  # holders whom logs of the block name, with the keys of their slots
+
+
+class SlotFolding:
+    """The folding of one batch of blocks. `keys` are those that earlier batches computed; it is updated."""
+
+    def __init__(self, tx: Transaction, ids: Ids, folded: Folded, keys: SlotKeys) -> None:
+        self._tx = tx
+        self._ids = ids
+        self._folded = folded
+        self._keys = keys
+        self._blocks: dict[int, list[_TokenChanges]] = {}
+        self._holders: dict[tuple[int, str], int] = {}  # by token and key: of slots that no log of their block names
+        self._unclaimed: dict[tuple[int, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
+        self._unclaimed_counts: dict[int, int] = {}
+
+    def load(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens], first_new: int) -> dict[Pair, bytes]:
+        """Decode what the batch changed. Return the pairs that no log names, each with the token's address."""
+        unexplained: dict[tuple[int, bytes], tuple[_TokenChanges, str]] = {}
+        for rows, tokens in zip(batch, storage, strict=True):
+            if not tokens:
+                continue
+            found = self._blocks[rows.block.number] = self._decoded(rows, tokens)
+            for one in found:
+                if one.token >= first_new or not one.changed:
+                    continue
+                for key in one.changed.keys() - {key for _, _, key in one.named}:
+                    if not _is_plain_variable(key):
+                        unexplained[one.token, key_of(key)[:KEY_STORED]] = one, key
+        pairs: dict[Pair, bytes] = {}
+        for token, start, holder, address in self._tx.rows_of_each(SQL.slot_holders, list(unexplained)):
+            one, key = unexplained[token, start]
+            if key_text(one.layout.slot_of(address, 0)) == key:
+                self._holders[token, key] = holder
+                pairs[holder, token] = one.address
+        return pairs
+
+    def load_unclaimed(self, first_new: int) -> None:
+        """Read the words of slots whose holders are named for the first time. Balances must have been loaded."""
+        tokens = {one.token for found in self._blocks.values() for one in found if one.token < first_new}
+        with_some = {row[0] for row in self._tx.rows_of_each(SQL.tokens_with_unclaimed, [(one,) for one in tokens])}
+        wanted = {
+            (one.token, key_of(key)[:_KEY_UNCLAIMED])
+            for found in self._blocks.values()
+            for one in found
+            if one.token in with_some
+            for _, pair, key in one.named
+            if pair not in self._folded.erc20
+        }
+        for token, key, block, word in self._tx.rows_of_each(SQL.unclaimed_words, sorted(wanted)):
+            self._unclaimed.setdefault((token, key), []).append((block, unpack_uint(word)))
+
+    def _decoded(self, rows: BalanceChanges, tokens: Tokens) -> list[_TokenChanges]:
+        ids, keys = self._ids, self._keys
+        named: dict[bytes, list[tuple[bytes, Pair, str]]] = {token: [] for token in tokens}
+        for change in rows.erc20_deltas:
+            address, holder = change.token, change.holder
+            if address in named and holder != ZERO_ADDRESS:
+                pair = ids(holder), ids(address)
+                key = keys.get(pair)
+                if key is None:
+                    key = keys[pair] = key_text(tokens[address].layout.slot_of(holder, 0))
+                named[address].append((holder, pair, key))
+        found = []
+        for address, one in tokens.items():
+            token = self._ids(address)
+            try:
+                changed = _changed(one)
+            except WireError:  # what an upstream sent cannot be read: a change is missed
+                self._folded.untrusted.setdefault(token, rows.block.number)
+                changed = {}
+            found.append(_TokenChanges(address, token, one.layout, changed, named[address]))
+        return found
+
+    # -- block by block ----------------------------------------------------------------------------------------
+
+    def add(self, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
+        """Fold the next block."""
+        for one in self._blocks.get(number, ()):
+            try:
+                self._add(one, number, baselines)
+            except ValueError:  # what an upstream sent is not hex: a change is missed
+                self._folded.untrusted.setdefault(one.token, number)
+
+    def _add(self, one: _TokenChanges, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
+        erc20, changed, layout = self._folded.erc20, one.changed, one.layout
+        balances = self._folded.rows["erc20_balance"]
+        for holder, pair, key in one.named:
+            words, balance = changed.pop(key, None), erc20.get(pair)
+            if words is None:
+                if balance is None:
+                    read = baselines.get((one.address, holder, -1), 0)
+                    erc20[pair] = self._first(one, pair, number, key, read)
+                continue
+            before, after = int(words[0], 16), int(words[1], 16)
+            if layout.bits < _WHOLE:
+                before, after = layout.value_of(before), layout.value_of(after)
+            if balance is None:
+                balance = self._first(one, pair, number, key, before)
+            if before != balance:  # a change was missed
+                self._folded.untrusted.setdefault(one.token, number)
+            if after != balance:
+                balances.append((*pair, number, pack_uint(after)))
+            erc20[pair] = after
+        if changed:
+            self._unnamed(one, number)
+
+    def _first(self, one: _TokenChanges, pair: Pair, number: int, key: str, before: int) -> int:
+        """Add a holder who is named for the first time, with the earlier words of its slot. Return the
+        balance before the block."""
+        rows, raw = self._folded.rows, key_of(key)
+        claimed = self._unclaimed.pop((one.token, raw[:_KEY_UNCLAIMED]), ()) if self._unclaimed else ()
+        balance = 0 if claimed else before
+        rows["erc20_holding"].append((pair[0], one.address, one.token, pack_uint(balance)))
+        rows["erc20_holder"].append((one.token, number, pair[0]))
+        rows["slot"].append((one.token, raw[:KEY_STORED], pair[0], b""))
+        self._holders[one.token, key] = pair[0]
+        for block, word in claimed:
+            balance = one.layout.value_of(word)
+            rows["erc20_balance"].append((*pair, block, pack_uint(balance)))
+        return balance
+
+    def _unnamed(self, one: _TokenChanges, number: int) -> None:
+        """Fold the slots of holders whom the block does not name."""
+        folded = self._folded
+        of_zero = key_text(one.layout.slot_of(ZERO_ADDRESS, 0))
+        for key, words in one.changed.items():
+            if _is_plain_variable(key):
+                continue
+            holder = self._holders.get((one.token, key))
+            if holder is not None:
+                pair = holder, one.token
+                balance, before, after = folded.erc20[pair], *(one.layout.value_of(int(word, 16)) for word in words)
+                if before != balance:
+                    folded.untrusted.setdefault(one.token, number)
+                if after != balance:
+                    folded.rows["erc20_balance"].append((*pair, number, pack_uint(after)))
+                    folded.rows["slot_change"].append((number, one.token, holder, b""))
+                folded.erc20[pair] = after
+            elif key != of_zero and self._may_keep(one.token):
+                start, word = key_of(key)[:_KEY_UNCLAIMED], int(words[1], 16)
+                folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
+                self._unclaimed.setdefault((one.token, start), []).append((number, word))
+
+    def _may_keep(self, token: int) -> bool:
+        count = self._unclaimed_counts.get(token)
+        if count is None:
+            count = self._tx.rows(SQL.unclaimed_count, {"token": token, "most": UNCLAIMED_MAX})[0][0]
+        self._unclaimed_counts[token] = count + 1
+        return count < UNCLAIMED_MAX
+
+
+def _is_plain_variable(key: str) -> bool:
+    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, or is in a known
+    namespace."""
+    return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS
+
+
+def _changed(storage: TokenStorage) -> dict[str, Words]:
+    """The slots that a block changed, by key. WireError where their keys are no words."""
+    found = slot_changes(storage.texts)
+    if len(key_of("0x" + "".join([key[2:] for key in found]))) != WORD * len(found):
+        raise WireError("storage: a key that is no word")
+    if storage.layout.ignores_bit:
+        found = {f"{key[:3]}{_EVEN.get(key[3], key[3])}{key[4:]}": words for key, words in found.items()}
+    return found

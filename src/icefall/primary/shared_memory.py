@@ -1,0 +1,80 @@
+"""What P and C move between the chains besides X's own part: imports leave the shared memory, exports enter it.
+
+Exports of P and C to X are put there when their containers are accepted (`primary/chains.py`); what X exports, X itself
+puts there. All else is here: what P imports and exports to C, and what C imports and exports to P.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from icefall.db.engine import Store, Transaction
+from icefall.node.store import SQL, read_meta
+from icefall.node.sync.foreign import ForeignChain
+from icefall.pchain.state import Changes
+from icefall.wire.avm.codec import unpack_utxo
+from icefall.wire.container.coreth import unpack_shared_memory
+from icefall.wire.container.platform import block_in_container
+from icefall.wire.ids import EMPTY_ID
+from icefall.xchain.model import NewUtxo, owners_of
+from icefall.xchain.store import put_atomic, take_atomic
+
+P_CHAIN_ID = EMPTY_ID
+_APPLIED = "c_shared_memory"  # how many containers of C have been applied
+_BATCH = 256
+
+
+class PlatformMoves:
+    """Applies what executed blocks of P import, and what they export to other chains than X."""
+
+    def __init__(self, x_chain_id: bytes) -> None:
+        self._x_chain_id = x_chain_id
+
+    def __call__(self, tx: Transaction, changes: Changes) -> None:
+        for source, utxo_id in changes.imported:
+            take_atomic(tx, P_CHAIN_ID, source, utxo_id)
+        for one in changes.exported:
+            if one.destination != self._x_chain_id:
+                new = NewUtxo(one.utxo_id, unpack_utxo(one.raw), one.raw, one.addresses)
+                put_atomic(tx, one.destination, P_CHAIN_ID, [new])
+
+
+class CoreMoves:
+    """Applies what C imports and exports to P, container by container. An older data directory has containers that were
+    stored without: `catch_up` applies them, and until it is done new ones wait for it."""
+
+    def __init__(self, store: Store, chain: ForeignChain) -> None:
+        self._store = store
+        self._chain = chain
+        self.applied = int(read_meta(store, _APPLIED) or 0)
+
+    @property
+    def is_current(self) -> bool:
+        return self.applied >= self._chain.position.count
+
+    def put(self, tx: Transaction, inners: Iterable[bytes], applied: int) -> None:
+        """Apply blocks; `applied` is how many have been then."""
+        for inner in inners:
+            imports, exports = unpack_shared_memory(inner)
+            for source, utxo_id in imports:
+                take_atomic(tx, self._chain.chain_id, source, utxo_id)
+            for export in exports:
+                if export.destination_chain == P_CHAIN_ID:
+                    utxo = unpack_utxo(export.utxo_raw)
+                    new = NewUtxo(export.utxo_id, utxo, export.utxo_raw, owners_of(utxo.output))
+                    put_atomic(tx, P_CHAIN_ID, self._chain.chain_id, [new])
+        tx.run(SQL.put_meta, {"name": _APPLIED, "value": str(applied)})
+
+    async def step(self) -> bool:
+        """Apply some stored containers. False if there are none that were not applied."""
+        if self.is_current:
+            return False
+        rows: Sequence[tuple[int, bytes, bytes]] = self._chain.stored(self.applied, _BATCH)
+        if not rows or rows[0][0] != self.applied:  # the index was off, so nothing can be known of them
+            count = self._chain.position.count
+            await self._store.write(lambda tx: self.put(tx, (), count))
+            self.applied = count
+            return False
+        inners = [block_in_container(raw) for _, _, raw in rows]
+        after = rows[-1][0] + 1
+        await self._store.write(lambda tx: self.put(tx, inners, after))
+        self.applied = after
+        return True

@@ -1,0 +1,1 @@
+"""The codec of the P-Chain: its blocks, transactions, UTXOs, warp messages and genesis."""

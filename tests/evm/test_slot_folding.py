@@ -1,0 +1,199 @@
+"""Balances of tokens whose storage is understood: they are what the slots hold, through batches and rollbacks."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.awaited import awaited
+from tests.evm.indexed import open_store
+from tests.metrics.synthetic import address, assembled
+
+from icefall.evm.deriving.packing import packed
+from icefall.evm.encoding import unpack_uint
+from icefall.evm.layouts.formulas import Order, StorageLayout
+from icefall.evm.model import ERC20, BlockRows, Erc20Delta, Erc20TransferRow
+from icefall.evm.packed import ResolvedBlock, TokenStorage
+from icefall.evm.storing.batch import FoundLayout
+from icefall.evm.storing.holders import count_all
+from icefall.evm.storing.store import ChainStore
+
+TOKEN, ANN, BEN, EVE = (address(number) for number in range(1, 5))
+LAYOUT = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, 256, 0, is_whole=True)
+PACKED = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, 128, 128, is_whole=True)
+
+
+def storage(layout: StorageLayout, changes: Mapping[bytes, tuple[int, int]]) -> bytes:
+    """The text of a change of balances, as a client sends it: zeros are left out."""
+    sides = []
+    for side in (0, 1):
+        words = {
+            "0x" + layout.slot_of(who, 0).hex(): f"0x{change[side]:064x}"
+            for who, change in changes.items()
+            if change[side]
+        }
+        sides.append(msgspec.json.encode(words))
+    return b"\n".join(sides)
+
+
+def block(
+    number: int,
+    logged: Sequence[tuple[bytes, bytes, int]],
+    *changes: Mapping[bytes, tuple[int, int]],
+    layout: StorageLayout = LAYOUT,
+) -> ResolvedBlock:
+    """A block whose logs tell of transfers, and whose transactions changed slots."""
+    moves = tuple(Erc20TransferRow(0, place, TOKEN, *move) for place, move in enumerate(logged))
+    deltas: dict[bytes, int] = {}
+    for sender, to, value in logged:
+        deltas[sender] = deltas.get(sender, 0) - value
+        deltas[to] = deltas.get(to, 0) + value
+    named = tuple(Erc20Delta(TOKEN, who, delta) for who, delta in deltas.items())
+    rows: BlockRows = msgspec.structs.replace(assembled(number, number, ()), erc20_transfers=moves, erc20_deltas=named)
+    texts = [storage(layout, one) for one in changes]
+    return packed(rows).resolved((), (), (), {TOKEN: TokenStorage(layout, texts)})
+
+
+# Ann and Ben are minted to, then each block lies in another way.
+BLOCKS = [
+    block(1, [(EVE, ANN, 5), (EVE, BEN, 7)], {ANN: (0, 5)}, {BEN: (0, 7)}),
+    block(2, [(ANN, BEN, 1)], {ANN: (5, 4), BEN: (7, 6)}),  # a fee that no log tells
+    block(3, [], {BEN: (6, 0)}),  # everything stolen, and nothing logged
+    block(4, [], {EVE: (0, 9)}, {EVE: (9, 8)}),  # credited without a log; Eve was named before
+    block(5, [(ANN, BEN, 3)]),  # a log, and nothing moved
+    block(6, [(BEN, ANN, 0)], {ANN: (4, (1 << 256) - 1)}),  # a mint as large as can be
+]
+TRUE = {
+    ANN: {1: 5, 2: 4, 3: 4, 4: 4, 5: 4, 6: (1 << 256) - 1},
+    BEN: {1: 7, 2: 6, 3: 0, 4: 0, 5: 0, 6: 0},
+    EVE: {1: 0, 2: 0, 3: 0, 4: 8, 5: 8, 6: 8},
+}
+
+
+def balance(store: ChainStore, who: bytes, at: int) -> int | None:
+    rows = store.read(
+        "select coalesce((select balance from erc20_balance b where b.holder = h.holder and b.token = h.token"
+        " and b.block <= :block order by block desc limit 1), h.baseline) from erc20_holding h"
+        " join address a on a.id = h.holder where a.address = :who",
+        {"who": who, "block": at},
+    )
+    return unpack_uint(rows[0][0]) if rows else None
+
+
+def untrusted(store: ChainStore) -> Any:
+    return store.read("select untrusted_since from token")[0][0]
+
+
+async def put(store: ChainStore, blocks: Sequence[ResolvedBlock], layout: StorageLayout = LAYOUT) -> None:
+    first = blocks[0].rows.block.number
+    found = [FoundLayout(TOKEN, first, layout, is_other=False)] if first == 1 else []
+    await store.commit(blocks, layouts=found)
+
+
+@pytest.mark.parametrize("size", [1, 2, 6])
+@awaited
+async def test_balances_are_what_slots_hold(size: int, tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a.sqlite")
+    for start in range(0, len(BLOCKS), size):
+        await put(store, BLOCKS[start : start + size])
+    for who, at in TRUE.items():
+        assert {number: balance(store, who, number) for number in at} == at
+    assert untrusted(store) is None
+    await count_all(store._store)
+    held = store.read("select a.address, h.balance from holder h join address a on a.id = h.holder")
+    assert {who: unpack_uint(amount) for who, amount in held} == {who: at[6] for who, at in TRUE.items()}
+    store.close()
+
+
+@pytest.mark.parametrize("ancestor", range(1, 6))
+@awaited
+async def test_a_rollback_leaves_what_was_before(ancestor: int, tmp_path: Path) -> None:
+    tables = ("erc20_balance", "erc20_holding", "erc20_holder", "slot", "unclaimed_slot", "slot_change", "token")
+    found = []
+    for name, blocks in (("a", BLOCKS), ("b", BLOCKS[:ancestor])):
+        store = open_store(tmp_path / f"{name}.sqlite")
+        for one in blocks:
+            await put(store, [one])
+        if name == "a":
+            await store.roll_back(ancestor)
+        found.append({table: sorted(store.read(f"select * from {table}"), key=repr) for table in tables})
+        store.close()
+    assert found[0] == found[1]
+
+
+@awaited
+async def test_a_slot_without_a_known_holder_is_the_history_of_its_holder(tmp_path: Path) -> None:
+    blocks = [
+        block(1, [(ANN, ANN, 5)], {ANN: (0, 5)}),
+        block(2, [], {BEN: (0, 3)}),
+        block(3, [], {BEN: (3, 2)}),
+        block(4, [(BEN, ANN, 1)], {BEN: (2, 1), ANN: (5, 6)}),
+    ]
+    for size in (1, 4):
+        store = open_store(tmp_path / f"{size}.sqlite")
+        for start in range(0, 4, size):
+            await put(store, blocks[start : start + size])
+        assert [balance(store, BEN, number) for number in range(5)] == [0, 0, 3, 2, 1]
+        assert untrusted(store) is None
+        await store.roll_back(3)
+        assert balance(store, BEN, 3) is None
+        await put(store, blocks[3:])
+        assert [balance(store, BEN, number) for number in range(5)] == [0, 0, 3, 2, 1]
+        store.close()
+
+
+@awaited
+async def test_a_missed_change_makes_the_token_untrusted(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a.sqlite")
+    await put(store, [block(1, [(ANN, BEN, 5)], {ANN: (9, 4), BEN: (0, 5)})])
+    assert (balance(store, ANN, 0), untrusted(store)) == (9, None)  # what it had before
+    await put(store, [block(2, [(ANN, BEN, 1)], {ANN: (5, 4)})])
+    assert untrusted(store) == 2
+    store.close()
+
+
+@awaited
+async def test_storage_that_cannot_be_read_makes_the_token_untrusted(tmp_path: Path) -> None:
+    good = block(1, [(ANN, BEN, 5)], {BEN: (0, 5)})
+    for name, text in {
+        "no JSON": b"{\n{",
+        "no word": b'{}\n{"0x1":"0x2"}',
+        "no hex": b'{}\n{"0x%s":"0x1"}' % (b"zz" * 32),
+    }.items():
+        store = open_store(tmp_path / f"{name}.sqlite")
+        await put(store, [good])
+        bad = block(2, [(ANN, BEN, 1)])
+        await put(store, [msgspec.structs.replace(bad, slots={TOKEN: TokenStorage(LAYOUT, [text])})])
+        assert untrusted(store) == 2, name
+        store.close()
+
+
+@awaited
+async def test_other_bits_of_a_slot_are_no_balance(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a.sqlite")
+    noisy = {ANN: (0, 5 << 128 | 77), BEN: (0, 99)}
+    await put(store, [block(1, [(BEN, ANN, 5)], noisy, layout=PACKED)], PACKED)
+    assert (balance(store, ANN, 1), balance(store, BEN, 1)) == (5, 0)
+    store.close()
+
+
+@awaited
+async def test_logs_never_add_up_to_more_than_a_word(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a.sqlite")
+    most = (1 << 256) - 1
+    for number in (1, 2):
+        one = block(number, [(EVE, ANN, most)])
+        await store.commit([msgspec.structs.replace(one, slots={})])
+    assert balance(store, ANN, 2) == most
+    assert untrusted(store) == 1  # Eve had nothing to send
+    store.close()
+
+
+@awaited
+async def test_another_layout_ends_the_proof(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a.sqlite")
+    await put(store, BLOCKS[:2])
+    await store.commit([BLOCKS[2]], layouts=[FoundLayout(TOKEN, 3, None, is_other=True)])
+    assert (untrusted(store), store.layouts([TOKEN])) == (3, {TOKEN: None})
+    store.close()

@@ -87,6 +87,19 @@ def test_a_node_is_the_same_after_a_restore(backup: Path, tmp_path: Path) -> Non
     assert (refused.returncode, "already: restore into a new --data-dir" in refused.stderr) == (1, True)
 
 
+def test_secrets_of_webhooks_can_be_read_after_a_restore(tmp_path: Path) -> None:
+    def secret(folder: Path, verb: str, call: str) -> str:
+        with serving("data", folder) as server:
+            return str(server.ask(verb, f"/v1/webhooks:{call}", listener="data").json()["secret"])
+
+    made = secret(tmp_path, "POST", "generateOrRotateSharedSecret")
+    copy, restored = tmp_path / "copy", tmp_path / "restored"
+    assert main(["backup", str(copy), f"--data-dir={tmp_path / 'data'}"]) == 0
+    assert main(["restore", str(copy), f"--data-dir={restored / 'data'}"]) == 0
+    assert {(folder / "webhook.key").stat().st_mode & 0o777 for folder in (copy, restored / "data")} == {0o600}
+    assert secret(restored, "GET", "getSharedSecret") == made
+
+
 def test_a_damaged_backup_is_refused(backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def refused(folder: Path) -> str:
         assert main(["restore", str(folder), f"--data-dir={tmp_path / 'new'}"]) == 1

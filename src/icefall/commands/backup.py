@@ -26,10 +26,12 @@ from icefall.compose.stores import copy_store, store_paths
 from icefall.config.values import bare
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
+from icefall.webhooks.secrets import KEY_NAME
 
 MANIFEST = "backup.json"
 _CONFIG = "icefall.toml"
-_NAMES = re.compile(rf"(node|access)\.sqlite|chains/\w[^/]*\.sqlite|staking/\w[^/]*|{re.escape(_CONFIG)}")
+_STORES = r"(node|access)\.sqlite|chains/\w[^/]*\.sqlite"
+_NAMES = re.compile(rf"{_STORES}|staking/\w[^/]*|{re.escape(KEY_NAME)}|{re.escape(_CONFIG)}")
 _CHUNK = 1 << 20
 _SHOWN_MAX = 200
 
@@ -66,7 +68,7 @@ def back_up(data_dir: Path, target: Path, report: Callable[[str], object]) -> st
             copy.parent.mkdir(mode=0o700, exist_ok=True)
             report(f"{path.relative_to(data_dir)}: {copy_store(path, copy) / 1e6:,.1f} MB")
             copy.chmod(0o600)
-        for path in (*sorted((data_dir / "staking").glob("*")), data_dir / _CONFIG):
+        for path in (*sorted((data_dir / "staking").glob("*")), data_dir / KEY_NAME, data_dir / _CONFIG):
             name = path.relative_to(data_dir)
             if path.is_file() and _NAMES.fullmatch(str(name)):
                 (partial / name).parent.mkdir(mode=0o700, exist_ok=True)

@@ -60,8 +60,7 @@ class WebhookRegistry:
 
         def change(tx: Transaction) -> None:
             tx.rows(SQL.lock_webhooks)
-            if tx.rows(SQL.active_webhooks_of, {"owner": webhook.owner})[0][0] >= ACTIVE_MAX:
-                raise BadRequest(f"there are {ACTIVE_MAX} active webhooks already: deactivate one")
+            _check_room(tx, webhook.owner)
             tx.run(SQL.add_webhook, msgspec.structs.asdict(webhook))
             tx.run_many(SQL.add_webhook_address, listed)
 
@@ -73,6 +72,8 @@ class WebhookRegistry:
 
         def change(tx: Transaction) -> None:
             tx.rows(SQL.lock_webhooks)
+            if resumed_since is not None:
+                _check_room(tx, webhook.owner)
             tx.run(SQL.put_webhook, msgspec.structs.asdict(webhook))
             if resumed_since is not None:
                 tx.run(SQL.resume_messages, {"webhook": webhook.id, "since": resumed_since, "now": now})
@@ -141,6 +142,12 @@ class WebhookRegistry:
             tx.run(SQL.add_webhook_secret, {"owner": owner, "number": number, "value": value})
 
         await self._store.write(change)
+
+
+def _check_room(tx: Transaction, owner: str) -> None:
+    """Raise BadRequest if an owner can have no more active webhooks."""
+    if tx.rows(SQL.active_webhooks_of, {"owner": owner})[0][0] >= ACTIVE_MAX:
+        raise BadRequest(f"there are {ACTIVE_MAX} active webhooks already: deactivate one")
 
 
 def _rows(webhook_id: str, addresses: Iterable[bytes]) -> list[dict[str, object]]:

@@ -20,12 +20,13 @@ from icefall.webhooks.signing import SECRET_SIZE
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+KEY_NAME = "webhook.key"  # in the data directory
 OVERLAP_S = 86400.0  # for which the secret before a rotation still signs
 _KEY_SIZE, _NONCE_SIZE = 32, 12
 
 
 def key_path(data_dir: Path, configured: str = "") -> Path:
-    return Path(configured) if configured else data_dir / "webhook.key"
+    return Path(configured) if configured else data_dir / KEY_NAME
 
 
 class WrongKey(StoreError):

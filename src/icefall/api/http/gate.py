@@ -104,8 +104,13 @@ class AccessGate:
         """Raise Unauthorized if a request without a key needs one."""
         if self._required and not row.keyless:
             raise Unauthorized("an API key is required: send it as x-service-api-key")
-        if row.protected and not (is_loopback(self.client(request)) and _is_same_origin(request)):
+        if row.protected and not (self._is_local(request) and _is_same_origin(request)):
             raise Unauthorized("an API key is required from another machine or website: send it as x-service-api-key")
+
+    def _is_local(self, request: CallerRequest) -> bool:
+        """Whether the caller is on this machine: unknown, and so false, behind a proxy that is not trusted."""
+        is_known = bool(self._proxies) or not request.headers("x-forwarded-for")
+        return is_known and is_loopback(self.client(request))
 
     def _trusts(self, request: CallerRequest) -> bool:
         """Whether the caller is on this machine, not behind a proxy on it, and neither limits nor keys are wanted."""

@@ -229,15 +229,16 @@ async def replay(
         named = [await messages.message(one) for one in body.message_ids]
         wanted = [one.id for one in named if one is not None and one.webhook == webhook.id]
     else:
-        which = MessageFilter(
-            first=body.start_timestamp or 0.0,
-            last=body.end_timestamp or MessageFilter().last,
-            low=body.start_block or 0,
-            high=body.end_block or MessageFilter().high,
-        )
-        ranges = (body.start_timestamp, body.end_timestamp, body.start_block, body.end_block)
-        if all(one is UNSET for one in ranges):
+        ends = {
+            "first": body.start_timestamp,
+            "last": body.end_timestamp,
+            "low": body.start_block,
+            "high": body.end_block,
+        }
+        given = {name: value for name, value in ends.items() if value is not UNSET}
+        if not given:
             raise BadRequest("messageIds, or a range of times or blocks, is missing")
+        which = MessageFilter(**given)  # type: ignore[arg-type]
         found = await messages.page(webhook.id, which, NUMBER_MAX, REPLAYED_MAX)
         wanted = [one.id for one in found]
     return ReplayResult(replayed=await messages.replay(wanted, time.time()))

@@ -183,7 +183,8 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
             "store-file": "store.url",
             "replica": "postgresql://b",
         }
-        text = (special | dict.fromkeys(("trusted-proxies", "nft-metadata-networks"), "::1")).get(row.name, text)
+        special |= dict.fromkeys(("trusted-proxies", "nft-metadata-networks", "webhook-networks"), "::1")
+        text = special.get(row.name, text)
         assert loaded(f"{row.flag}={text}", verb=verb).given[row.name].origin == row.flag
         assert loaded(verb=verb, environ={row.variable: text}).given[row.name].origin == row.variable
         if row.name != "config-file":

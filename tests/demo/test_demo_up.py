@@ -32,7 +32,8 @@ from tests.server import Server, serving
 from tests.upstream.evm_recording import recording
 from tests.waiting import LIMIT_S, until
 
-from icefall.api.describing.examples import example_call
+from icefall.api.data.webhook_endpoints import WEBHOOKS
+from icefall.api.describing.examples import WEBHOOK, example_call
 from icefall.api.http.row import DATA, LISTENERS, Rest, Rpc, example_path
 from icefall.api.table import ENDPOINTS, rows_of
 from icefall.demo.chains import TOUR
@@ -53,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def demo(folder: Path) -> Iterator[Server]:
-    with demo_serving(folder, "--api-admin-enabled=true") as server:
+    with demo_serving(folder, "--api-admin-enabled=true", "--webhook-networks=127.0.0.1") as server:
         until(lambda: server.ask("GET", "/ext/health").status == 200, "health, which looks every 30 s of itself")
         yield server
 
@@ -221,7 +222,7 @@ REST_EXAMPLES = [
     (listener, row)
     for listener in LISTENERS
     for row in rows_of(listener)
-    if isinstance(row, Rest) and row.media == "application/json"
+    if isinstance(row, Rest) and row.media == "application/json" and not row.path.startswith(WEBHOOKS)
 ]
 # Needs a transaction that was not issued before; a profiler that runs; an upstream; an L1.
 CANNOT_REPEAT = {"avm.issueTx", "admin.stopCPUProfiler", "platform.issueTx", "platform.getL1Validator"}
@@ -239,6 +240,23 @@ def test_every_example_returns_something(listener: str, row: Rest, demo: Server)
     if row.path == "/v1/apiLogs":
         return  # only requests with a key are logged, and the demo has no key
     until(lambda: _has_something(demo.ask("GET", example_path(row), listener=listener).json()), f"rows of {row.path}")
+
+
+def test_every_example_of_webhooks_returns_something(demo: Server) -> None:
+    """They need a webhook that exists, and those that show messages one that was sent. Nothing leaves this machine."""
+    rows = [row for row in rows_of(DATA) if isinstance(row, Rest) and row.path.startswith(WEBHOOKS)]
+    later = ("listWebhookMessages", "deactivateWebhook")
+    body = json.dumps(WEBHOOK | {"url": "http://127.0.0.1:9/"}).encode()
+    created = demo.ask("POST", WEBHOOKS, body, listener=DATA)
+    assert created.status == 201, created
+    for row in sorted(rows[1:], key=lambda row: later.index(row.operation) if row.operation in later else -1):
+        path = row.path.replace("{id}", created.json()["id"])
+        sent = json.dumps(row.body_example).encode() if row.body is not None else b""
+        reply = demo.ask(row.verb, path, sent, listener=DATA)
+        assert reply.status == row.success, (row.label, reply)
+        assert _has_something(reply.json()), (row.label, reply)
+    assert rows[0].operation == "createWebhook"
+    assert {row.operation for row in rows} > set(later)
 
 
 def _has_something(shown: dict[str, Any]) -> bool:

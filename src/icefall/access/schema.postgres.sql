@@ -146,7 +146,8 @@ create table webhook_cursor (
   number bigint not null
 );
 
--- A row says: so many attempts or messages ended this way since the store was made, or when delivery was last at work.
+-- A row says: so many attempts or messages ended this way since the store was made; `seen_at` is when the process that
+-- delivers was last at work, in Unix time.
 create table webhook_counter (
   name text collate "C" primary key,
   value bigint not null

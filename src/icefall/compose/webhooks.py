@@ -94,5 +94,7 @@ def webhook_services(config: Config, stores: Stores, reader: BlockingReader) -> 
 
 
 def chain_outbox(config: Config, stores: Stores, chain_id: str) -> Outbox:
-    """The outbox of a chain for the process that indexes it."""
+    """The outbox of a chain for the process that indexes it. It creates or migrates the access store if need be: chains
+    may be indexed before anything is served."""
+    stores.access_writer().ensure()
     return Outbox(chain_id, WebhookParts(config, stores, stores.access_reader()).registry)

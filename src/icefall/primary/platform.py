@@ -5,7 +5,7 @@ that is done, new containers are only stored, and calls to P are refused.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -114,24 +114,31 @@ class PlatformChain(FollowedForeignChain):
 
     async def catch_up(self) -> None:
         """Execute the containers that are stored and not executed, in the background. Returns when all are."""
-        async with self._lock:
-            await self.start()
+        await self._in_turn(self.start)
         if self.is_executed:
             return
         while not self.is_executed and self.why is None:
-            try:
-                async with self._lock:
-                    if self._of_c is None or not await self._of_c.step():
-                        await self._step()
-            except StoreError as error:
-                self._log.error("blocks could not be executed; trying again", error=str(error))
-                await asyncio.sleep(_STORE_RETRY_S)
+            await self._in_turn(self._step)
             await asyncio.sleep(0)
         if self.why is None:
             self._log.info("all stored blocks are executed", height=self.ledger.height)
 
+    async def _in_turn(self, step: Callable[[], Awaitable[None]]) -> None:
+        """Do a step while no containers are accepted. It is tried again while the store refuses it: a full disk."""
+        while True:
+            try:
+                async with self._lock:
+                    return await step()
+            except StoreError as error:
+                self._log.error("blocks could not be executed; trying again", error=str(error))
+                await asyncio.sleep(_STORE_RETRY_S)
+
     async def _step(self) -> None:
+        if self._of_c is not None and await self._of_c.step():
+            return
         height = self.ledger.height
+        if height >= self.count:
+            return
         rows = self._chain.stored(height, _BATCH)
         if not rows or rows[0][0] != height:
             self.stop(

@@ -155,13 +155,16 @@ def _put_history(tx: Transaction, at: Checkpoint, effects: Iterable[TxEffects]) 
 
 
 def put_atomic(tx: Transaction, destination: bytes, source: bytes, exports: Iterable[NewUtxo]) -> None:
-    """What `source` exports to `destination`. One that was imported before we saw its export is not stored."""
+    """What `source` exports to `destination`. One that was imported before we saw its export is not stored.
+
+    It has a position all the same: positions do not depend on which of two chains was followed first.
+    """
     for new in exports:
         key = {"destination": destination, "source": source, "utxo_id": new.utxo_id}
-        if tx.run(SQL.cancel_taken, key):
-            continue
         sides: dict[str, bytes | int] = {"destination": destination, "source": source}
         sides["position"] = tx.rows(SQL.next_atomic_position, sides)[0][0]
+        if tx.run(SQL.cancel_taken, key):
+            continue
         tx.run(SQL.put_atomic, {**sides, "utxo_id": new.utxo_id, "bytes": new.raw})
         tx.run_many(SQL.put_atomic_owner, [sides | {"address": address} for address in new.addresses])
 

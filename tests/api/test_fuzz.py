@@ -8,7 +8,7 @@ import json
 import os
 import random
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -303,8 +303,8 @@ def test_nothing_that_is_sent_can_hurt(name: str, tmp_path: Path) -> None:
     maker = Maker(SEED + len(name))
     settings = (f"--dialect={name}", "--api-admin-enabled=true", "--log-level=error")
     visited = set()
-    with serving("up", tmp_path, *settings) as program:
-        wires = {listener: program.wire(listener) for listener in LISTENERS}
+    with serving("up", tmp_path, *settings) as program, ExitStack() as stack:
+        wires = {listener: stack.enter_context(closing(program.wire(listener))) for listener in LISTENERS}
         for number in range(CASES // len(DIALECTS)):
             request = maker.request()
             reply = wires[request.listener].send(request.method, request.target, request.headers, request.body)
@@ -313,8 +313,7 @@ def test_nothing_that_is_sent_can_hurt(name: str, tmp_path: Path) -> None:
             except (AssertionError, ValueError, KeyError, TypeError) as error:
                 raise AssertionError(f"case {number}, seed {SEED}: {request} -> {reply}: {error}") from error
             visited.add(request.target.partition("?")[0])
-        for wire in wires.values():
-            wire.close()
+        stack.close()
         assert_alive(program)
     if CASES >= 2000:
         rows = [row for listener in LISTENERS for row in rows_of(listener) if isinstance(row, Rpc) or not row.is_stream]

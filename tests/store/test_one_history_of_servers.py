@@ -3,7 +3,7 @@ stand for a standby and its primary."""
 
 import asyncio
 from collections.abc import Callable, Container, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -99,15 +99,14 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Servers, C
     """The servers, and a function that returns the answers of each of them."""
     folder: Path = tmp_path_factory.mktemp("data")
     with (
-        ExitStack() as stack,
         closing(Stores(folder, server_url(), new_prefix())) as one,
         closing(Stores(folder, server_url(), new_prefix())) as other,
         closing(Scene(one)) as first,
         closing(Scene(other)) as second,
     ):
         second.switch()
-        servers = stack.enter_context(closing(Servers(one, other, first)))
-        yield servers, lambda row: [scene.answer(row)[0] for scene in (first, second)]
+        with closing(Servers(one, other, first)) as servers:  # its loop ends before the sessions do
+            yield servers, lambda row: [scene.answer(row)[0] for scene in (first, second)]
 
 
 @pytest.mark.parametrize("row", TIMELESS, ids=lambda row: row.label)

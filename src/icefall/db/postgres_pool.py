@@ -118,8 +118,7 @@ class AsyncSessions:
 
     async def _connected(self, wanted: SessionSettings) -> AsyncConnection:
         if not self.generation:
-            with await asyncio.to_thread(connect, self._url, {}) as first:  # the server's version, and poolers
-                self.is_citus = bool(first.execute(SQL.citus.postgres).fetchall()[0][0])
+            self.is_citus = await asyncio.to_thread(self._checked)
         connection = await connect_async(self._url, wanted.settings())
         try:
             ((server,),) = await (await connection.execute(SQL.server_process.postgres)).fetchall()
@@ -133,6 +132,12 @@ class AsyncSessions:
             self._server = server
             self.generation += 1
         return connection
+
+    def _checked(self) -> bool:
+        """Check the server's version, and poolers; whether it is Citus. The session ends in the same thread: whoever
+        waits for it may have given up."""
+        with connect(self._url, {}) as first:
+            return bool(first.execute(SQL.citus.postgres).fetchall()[0][0])
 
     def close(self) -> None:
         """End the idle sessions."""

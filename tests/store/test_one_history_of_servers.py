@@ -18,8 +18,13 @@ from icefall.evm.reading.directory import ChainInfo, EvmChain, TokenInfo
 from icefall.evm.reading.one_history import Standbys
 
 STANDBY, PRIMARY = 0, 1
-# Those that depend on the time are left out, and of the series, which are read alike, all but one.
-TIMELESS = [case for case in CASES if case.row.path.startswith("/v1/chains/{chainId}/") and not case.own]
+# The endpoints of one chain. Series, which are read alike, are left out, and what tells how long ago something was.
+OF_TIME = "/v1/chains/{chainId}/indexing"
+TIMELESS = [
+    case
+    for case in CASES
+    if case.row.path.startswith("/v1/chains/{chainId}/") and not case.own and case.row.path != OF_TIME
+]
 
 
 class Choice:

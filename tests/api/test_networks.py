@@ -167,7 +167,7 @@ def test_a_rare_type_is_found_page_by_page(scene: NetworkScene, monkeypatch: pyt
 
 
 def test_balances_are_those_the_node_said(scene: NetworkScene) -> None:
-    """At the tip, and at the time of every block that was the last of its second."""
+    """Balances are compared at the tip, and at the time of every block that was the last of its second."""
     blocks = walked(scene, f"{P}/blocks", "blocks")
     last = {one["blockTimestamp"]: one for one in reversed(blocks)}
     heights = {int(one["blockNumber"]): at for at, one in last.items() if "Proposal" not in one["blockType"]}

@@ -41,7 +41,7 @@ async def test_where_old_state_is_pruned_the_problem_names_the_setting(tmp_path:
 @pytest.mark.parametrize("has_tracers", [True, False])
 @awaited
 async def test_blocks_and_logs_are_indexed_without_archive(has_tracers: bool, tmp_path: Path) -> None:
-    """With tracers by the setting, without them by itself."""
+    """A node with tracers needs the setting; one without them is indexed so by itself."""
     path, replay = tmp_path / "chain.sqlite", pruned()
     replay.off |= set() if has_tracers else DEBUG
     async with indexing(path, replay, traces=not has_tracers) as it:

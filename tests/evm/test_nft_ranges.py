@@ -68,7 +68,7 @@ def opened(path: Path) -> Iterator[ChainStore]:
 
 
 async def trust(store: ChainStore) -> None:
-    """As an audit of all blocks that found nothing."""
+    """Leave the mark of an audit of all blocks that found nothing."""
     await store.write(lambda tx: tx.run(AUDIT.put_checkpoint, {"block": 1_000, "credit": 0}))
 
 
@@ -172,7 +172,7 @@ def test_every_owner_and_list_after_every_block(engine: str, at_once: bool, tmp_
 
 @ENGINES
 def test_blocks_rolled_back_leave_nothing_behind(engine: str, tmp_path: Path) -> None:
-    """To every block, and then other blocks on top."""
+    """Roll back to every block, and index other blocks on top."""
     whole = blocks_of(HISTORY)
 
     async def run() -> None:

@@ -62,9 +62,17 @@ def listener_app(
     site: Site | None = None,
     served: ServedChains | None = None,
     reports_program: bool = True,
+    close: Callable[[], None] | None = None,
 ) -> App:
     """The app of a listener: its rows of the endpoint table, with the services their handlers use. `reports_program`:
-    its counters include what belongs to the whole program. `served`: keeps the chains as the store has them."""
+    its counters include what belongs to the whole program. `served`: keeps the chains as the store has them. `close`:
+    closes what handlers have opened besides the chains."""
+
+    async def close_all() -> None:
+        await services[ChainDirectory].close()
+        if close is not None:
+            close()
+
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)
     counters_dir = counters_directory(Path(config.data_dir) / "run", program_pid(), listener)
@@ -103,7 +111,7 @@ def listener_app(
         gate,
         site,
         background=served.refresh_forever if served is not None else None,
-        close=services[ChainDirectory].close,
+        close=close_all,
     )
 
 

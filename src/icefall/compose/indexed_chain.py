@@ -60,7 +60,7 @@ class IndexedChain:
         reorg_depth_max: int,
         poll_s: float,
     ) -> None:
-        outbox = outbox or Outbox(chain.id)
+        self._outbox = outbox = outbox or Outbox(chain.id)
         self._chain = chain
         self.name = chain.name or chain.id
         self.log = log
@@ -218,6 +218,7 @@ class IndexedChain:
     async def close(self) -> None:
         await self._upstream.close()
         await self._background.close()
+        self._outbox.close()
         self._chain_store.close()
 
 

@@ -25,7 +25,7 @@ from icefall.compose.app_parts import (
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
-from icefall.compose.webhooks import webhook_services
+from icefall.compose.webhooks import WebhookParts, webhook_services
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.directory import ChainDirectory
@@ -46,6 +46,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         logs["main"],
         with_state=True,
     )
+    webhooks = WebhookParts(config, stores, store)
     services: dict[type, Any] = {
         AccessReader: access,
         UsageReader: UsageReader(store),
@@ -53,7 +54,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: served.directory,
-        **webhook_services(config, stores, store),
+        **webhook_services(config, webhooks),
         Networks: Networks(served_network(config, stores) if with_engine else None),
         NetworkClock: NetworkClock(),
     }
@@ -68,6 +69,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         served=served,
         reports_program=not with_engine,  # the node's listener does
         site=_explorer(config, with_engine=with_engine) if config.explorer else None,
+        close=webhooks.close,
     )
 
 

@@ -82,9 +82,8 @@ class WebhookParts:
         self._store.close()
 
 
-def webhook_services(config: Config, stores: Stores, reader: BlockingReader) -> dict[type, Any]:
+def webhook_services(config: Config, parts: WebhookParts) -> dict[type, Any]:
     """The services that the handlers of webhooks take."""
-    parts = WebhookParts(config, stores, reader)
     return {
         WebhookRegistry: parts.registry,
         WebhookMessages: parts.messages,
@@ -97,4 +96,11 @@ def chain_outbox(config: Config, stores: Stores, chain_id: str) -> Outbox:
     """The outbox of a chain for the process that indexes it. It creates or migrates the access store if need be: chains
     may be indexed before anything is served."""
     stores.access_writer().ensure()
-    return Outbox(chain_id, WebhookParts(config, stores, stores.access_reader()).registry)
+    reader = stores.access_reader()
+    parts = WebhookParts(config, stores, reader)
+
+    def close() -> None:
+        parts.close()
+        reader.close()
+
+    return Outbox(chain_id, parts.registry, close=close)

@@ -37,11 +37,16 @@ class WatchSource(Protocol):
 
 
 class Outbox:
-    """The outbox of one chain. `source` None: only for rolling back."""
+    """The outbox of one chain. `source` None: only for rolling back. `close` closes what the source has opened."""
 
     def __init__(
-        self, chain_id: str, source: WatchSource | None = None, clock: Callable[[], float] = time.time
+        self,
+        chain_id: str,
+        source: WatchSource | None = None,
+        clock: Callable[[], float] = time.time,
+        close: Callable[[], None] = lambda: None,
     ) -> None:
+        self.close = close
         self._chain_id = chain_id
         self._source = source
         self._clock = clock

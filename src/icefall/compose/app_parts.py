@@ -3,7 +3,7 @@ engine is ready.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,15 @@ _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
 _KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
 
 
+def _closing(chains: ChainDirectory, also: Callable[[], None] | None) -> Callable[[], Awaitable[None]]:
+    async def close() -> None:
+        await chains.close()
+        if also is not None:
+            also()
+
+    return close
+
+
 def listener_app(
     listener: str,
     config: Config,
@@ -67,12 +76,6 @@ def listener_app(
     """The app of a listener: its rows of the endpoint table, with the services their handlers use. `reports_program`:
     its counters include what belongs to the whole program. `served`: keeps the chains as the store has them. `close`:
     closes what handlers have opened besides the chains."""
-
-    async def close_all() -> None:
-        await services[ChainDirectory].close()
-        if close is not None:
-            close()
-
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)
     counters_dir = counters_directory(Path(config.data_dir) / "run", program_pid(), listener)
@@ -111,7 +114,7 @@ def listener_app(
         gate,
         site,
         background=served.refresh_forever if served is not None else None,
-        close=close_all,
+        close=_closing(services[ChainDirectory], close),
     )
 
 

@@ -36,6 +36,12 @@ def call(server: Server, method: str) -> None:
     assert server.call(ADMIN, method)["result"] == {}
 
 
+def cpu_ticks(pid: int) -> int:
+    """The CPU time that a process has used, in ticks of the clock."""
+    user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return int(user) + int(system)
+
+
 def test_a_profile_of_all_processes(tmp_path: Path) -> None:
     with in_thread(EvmReplay("geth-1")) as geth:
         config = config_for(tmp_path, geth)
@@ -53,7 +59,9 @@ def test_a_profile_of_all_processes(tmp_path: Path) -> None:
                 ),
                 "its successor, which takes part too",
             )
-            for _ in range(200):
+            node = next(one.pid for one in processes(server) if one.role == "node")
+            enough = cpu_ticks(node) + 30  # a sample is taken every tick or so
+            while cpu_ticks(node) < enough:
                 assert server.ask("GET", "/ext/health/liveness").status == 200
             sampled = {f"{one.role} {one.pid}" for one in processes(server) if one.pid in sampling(server)}
             call(server, "admin.stopCPUProfiler")
@@ -63,6 +71,5 @@ def test_a_profile_of_all_processes(tmp_path: Path) -> None:
             shown = profile[profile.index("processes: ") :]
             assert [name for name in sampled if name not in shown] == []
             assert f"metrics {worker}" not in shown
-            node = next(one.pid for one in processes(server) if one.role == "node")
             assert profile.count(f"node {node}") >= 2, "in the list, and as the root of a stack"
             assert not samples_directory(server.data_dir / "run", server.process.pid).exists()

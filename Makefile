@@ -11,7 +11,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loa
 # The tests start the program some hundred times. Without bytecode files every start would compile it again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install up test coverage lint bench docs lock dist container clean
+.PHONY: install up test retest coverage lint bench docs lock dist container clean
 
 install: $(STAMP)
 
@@ -52,6 +52,12 @@ test: $(DEVSTAMP)
 		$(PYTEST) -rfEs $(ARGS); tests=$$?; \
 		wait $$types; types=$$?; cat .mypy_cache/report; exit $$((tests | types))
 
+# The tests that failed in the last run, again and one at a time. More than five are not tried.
+retest: lint
+	@$(BIN)/python -c 'import json, sys; names = json.load(open(".pytest_cache/v/cache/lastfailed")); \
+		print("Failed beside other tests, run again alone:", *names, sep="\n  "); sys.exit(not 0 < len(names) <= 5)'
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -v
+
 # Tracing every line makes the tests half as slow again, so it is not part of `make test`.
 coverage: $(DEVSTAMP)
 	$(PYTEST) --cov --cov-report=term $(ARGS)
@@ -80,4 +86,4 @@ container:
 	$(CONTAINER) build --file deploy/container/Containerfile --tag icefall .
 
 clean:
-	rm -rf $(VENV) dist .counterparts .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) dist .counterparts .mypy_cache .pytest_cache .ruff_cache .hypothesis .coverage*

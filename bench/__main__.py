@@ -18,6 +18,7 @@ SUITES = {
     "ingest": "EVM blocks indexed per second from a replayed node",
     "storing": "rows of a million transfers into SQLite, without an upstream: CPU per transfer by tenths",
     "data": "chain data API with a million transfers: CPU per request",
+    "caches": "each cache of a data worker: CPU of a page with and without it",
     "lists": "lists over a million rows: first and last pages",
     "explorer": "home page of the Explorer: first paint and bytes",
     "stores": "SQLite and the servers of --store: rows in, disk, and pages",

@@ -58,7 +58,7 @@ def filled(url: str, transfers: int) -> Iterator[tuple[Server, str]]:
     """A data worker on a store with that many transfers, and what kind of store it is."""
     prefix = f"bench{os.getpid()}_{time.time_ns() % 10**6}"
     with TemporaryDirectory() as folder, closing(Stores(Path(folder) / "data", url, prefix)) as stores:
-        asyncio.run(_fill(stores, transfers))
+        asyncio.run(fill(stores, transfers))
         config = Path(folder) / "icefall.toml"
         config.write_text(f'[[chain]]\nid = "{CHAIN}"\nrpc = "http://127.0.0.1:1"\nname = "bench"\n')
         settings = [f"--config-file={config}", *([f"--store={url}", f"--store-prefix={prefix}"] if url else [])]
@@ -78,7 +78,8 @@ def _drop(url: str, prefix: str) -> None:
             session.execute(f"drop schema if exists {prefix}_{name} cascade")
 
 
-async def _fill(stores: Stores, transfers: int) -> None:
+async def fill(stores: Stores, transfers: int) -> None:
+    """Write a chain with that many transfers."""
     store = ChainStore(stores.chain_store(CHAIN), [RollupWriter()])
     for run_of_blocks in runs(Rows(addresses_of(transfers), PER_BLOCK, BUSY_EVERY), transfers // PER_BLOCK):
         await store.commit(run_of_blocks)

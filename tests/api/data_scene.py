@@ -10,6 +10,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote
@@ -71,7 +72,8 @@ DAY_PRICE = "9.87654321"
 
 
 def chain_id(chain: str) -> str:
-    return str(recording(chain).meta["chainId"])
+    """The chain ID of a recording; another chain is named by its ID."""
+    return chain if chain.isdigit() else str(recording(chain).meta["chainId"])
 
 
 PEER = "5RSRQmRgdo1Jng8kQ28rdcsz863ciio9H5o3cgZy5Zj81ANnk"  # a chain that recorded messages go to and come from
@@ -207,7 +209,11 @@ class RecordedRaw:
     """Logs and calls as they were recorded, without a server."""
 
     def __init__(self, chain: str) -> None:
-        self._replay = EvmReplay(chain)
+        self._chain = chain
+
+    @cached_property
+    def _replay(self) -> EvmReplay:
+        return EvmReplay(self._chain)
 
     async def receipt(self, tx_hash: bytes, _: At) -> Receipt:
         raw = self._replay.result("eth_getTransactionReceipt", [f"0x{tx_hash.hex()}"])

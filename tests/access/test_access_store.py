@@ -138,3 +138,27 @@ def test_a_file_that_is_not_a_store_is_refused(tmp_path: Path) -> None:
     store_path(tmp_path).write_bytes(b"not a database at all, but long enough to be looked at" * 100)
     with pytest.raises(StartRefused, match=r"access\.sqlite"):
         keys_command("list", Stores(tmp_path).access_writer(), "", "", TIERS)
+
+
+OPEN_AND_CLOSE = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1])
+connection.execute("select count(*) from api_key").fetchone()
+connection.close()
+"""
+
+
+def test_writing_a_key_keeps_the_locks_of_a_store_that_is_open(tmp_path: Path) -> None:
+    """A process with the store open writes it a second time, as workers and servers do. If that drops SQLite's locks,
+    the next program that opens and closes the file takes itself for the last one and deletes the -wal file in use."""
+    stores = Stores(tmp_path)
+    opened = stores.access_store()
+    try:
+        stores.access_writer().add_key("first", "free", 1)
+        wal = Path(f"{store_path(tmp_path)}-wal")
+        before = wal.stat().st_ino
+        subprocess.run([sys.executable, "-c", OPEN_AND_CLOSE, str(store_path(tmp_path))], check=True, timeout=LIMIT_S)
+        assert wal.exists()
+        assert wal.stat().st_ino == before
+    finally:
+        opened.close()

@@ -12,13 +12,17 @@ from typing import Any
 
 import pytest
 from tests.forked import exit_code_of
-from tests.pchain.recorded import Playback, recorded_containers
+from tests.pchain.recorded import Playback, recorded_containers, recorded_network
 from tests.pchain.stored_history import RECORDING, execute_in_batches, run_batches, run_stored, store_only
-from tests.store.opened import tables_of
+from tests.store.opened import open_store, tables_of
 from tests.wire.platform_vectors import p_containers
 
-from icefall.node.store import store_path
+from icefall.node.store import PACKAGE, store_path
 from icefall.node.sync.verify import ChainStopped
+from icefall.pchain.listing import PlatformLists, StakeSums
+from icefall.pchain.model import PlatformStaker, Priority, StakerState
+from icefall.pchain.reading import Delegations, PlatformReader
+from icefall.pchain.store import SQL, _staker_row
 from icefall.wire.container.proposer import pack_container
 from icefall.wire.ids import id_text
 from icefall.wire.packer import VERSION_BYTES, u32, u64
@@ -189,3 +193,30 @@ def test_another_genesis_is_refused(tmp_path: Path) -> None:
         playback.store.close()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_sums_of_stakes_may_exceed_what_an_engine_can_add(tmp_path: Path, engine: str) -> None:
+    """Weights have 64 bits without sign, so two of them are more than either engine has in one number."""
+    store = open_store(tmp_path / f"node.{engine}", PACKAGE)
+    weights = [2**64 - 1, 2**63, 2**63 - 1, 5]
+    subnet_id, node_id = b"s" * 32, b"n" * 20
+    stakers = [
+        (
+            PlatformStaker(bytes([at]) * 32, subnet_id, node_id, weight, 1, 2, weight, Priority.DELEGATOR, 0),
+            StakerState.CURRENT,
+            1,
+        )
+        for at, weight in enumerate(weights)
+    ]
+
+    async def run() -> None:
+        await store.write(lambda tx: tx.run_many(SQL.put_staker, [_staker_row(*one) for one in stakers]))
+        reader = PlatformReader(store, recorded_network(RECORDING).platform)
+        assert await reader.delegations(subnet_id) == {node_id: Delegations(4, sum(weights))}
+        sums = await PlatformLists(store).stake_sums(subnet_id, Priority.DELEGATOR)
+        assert sums == StakeSums(4, sum(weights), sum(weights))
+        assert await PlatformLists(store).stake_sums(subnet_id, Priority.VALIDATOR) == StakeSums(0, 0, 0)
+
+    asyncio.run(run())
+    store.close()

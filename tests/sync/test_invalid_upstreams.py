@@ -279,7 +279,8 @@ def test_an_unknown_block_stops_its_chain_and_those_that_wait_for_it() -> None:
             await at.until(lambda: at.p.why is not None and at.x.why is not None, "the end")
             assert "P container 3" in (at.p.why or "")
             assert "unknown block type 99" in (at.p.why or "")
-            assert at.chains.p.count == 3
+            assert at.chains.p.count == 4
+            assert [bool(one.unread) for one in at.chains.p.accepted] == [False, False, False, True]
             assert "which has stopped: " in (at.x.why or "")
             await at.until(lambda: at.chains.c.count == 12, "C goes on")
             assert at.c.state == "following"

@@ -205,14 +205,32 @@ def locked(data_dir: Path) -> Iterator[None]:
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
         fd = os.open(data_dir / "access.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        os.close(os.open(store_path(data_dir), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))  # readable by us alone
     except OSError as error:
-        raise StoreError(f"{data_dir} cannot be written: {error.strerror}; use another --data-dir") from error
+        raise _unwritable(data_dir, error) from error
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
+        _create_private(data_dir)
         yield
     finally:
         os.close(fd)
+
+
+def _create_private(data_dir: Path) -> None:
+    """Create the store's file so that only its owner can read it; leave one that exists alone.
+
+    An existing one must not even be opened: closing any descriptor of a file drops all POSIX locks of the process on
+    it, those of SQLite too, and then another process deletes the -wal file that this one writes.
+    """
+    try:
+        os.close(os.open(store_path(data_dir), os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
+    except OSError as error:
+        raise _unwritable(data_dir, error) from error
+
+
+def _unwritable(data_dir: Path, error: OSError) -> StoreError:
+    return StoreError(f"{data_dir} cannot be written: {error.strerror}; use another --data-dir")
 
 
 class ReopenedStore:

@@ -9,7 +9,7 @@ from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.pchain.model import Priority, StakerState, UtxoKind, UtxoState
-from icefall.pchain.store import unsigned
+from icefall.pchain.store import unsigned, whole_sum
 from icefall.xchain.store import NEWEST
 
 SQL = load("icefall.pchain", "listing.sql")
@@ -215,7 +215,8 @@ class PlatformLists:
 
     async def stake_sums(self, subnet_id: bytes, priority: Priority) -> StakeSums:
         key = {"subnet_id": subnet_id, "priority": int(priority)}
-        return StakeSums(*(await self._store.rows(SQL.stake_sums, key))[0])
+        count, *halves = (await self._store.rows(SQL.stake_sums, key))[0]
+        return StakeSums(count, whole_sum(*halves[:2]), whole_sum(*halves[2:]))
 
 
 async def _first(count: int, time_at: Callable[[int], Awaitable[int]], time: int) -> int:

@@ -13,7 +13,7 @@ from icefall.pchain.fees import FeeState
 from icefall.pchain.model import DELEGATORS, ChainRow, L1Validator, PlatformStaker, Priority, Subnet
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members
-from icefall.pchain.store import l1_validator_of_row, staker_of_row, subnet_of, unpacked_members, unsigned
+from icefall.pchain.store import l1_validator_of_row, staker_of_row, subnet_of, unpacked_members, unsigned, whole_sum
 from icefall.wire.ids import EMPTY_ID
 from icefall.wire.pvm.codec import unpack_utxo
 from icefall.xchain.store import NEWEST, StoredUtxo
@@ -188,7 +188,7 @@ class PlatformReader:
     async def delegations(self, subnet_id: bytes) -> dict[bytes, Delegations]:
         """The delegations to each node; nodes without any are left out."""
         rows = await self._rows(SQL.delegations, {"subnet_id": subnet_id})
-        return {node_id: Delegations(count, weight) for node_id, count, weight in rows}
+        return {node_id: Delegations(count, whole_sum(high, low)) for node_id, count, high, low in rows}
 
     async def l1_validators(self, subnet_id: bytes) -> list[L1Validator]:
         """The validators of an L1, by node ID."""

@@ -78,8 +78,11 @@ where state = 1 and subnet_id = :subnet_id and priority in (7, 9, 11) order by e
 select {staker_columns} from p_staker
 where state = 1 and subnet_id = :subnet_id and node_id = :node_id order by end_time, priority, txid;
 
+-- Weights are 64-bit numbers without sign, and a sum of them has more bits than either engine has: the two halves of
+-- each are summed.
 -- name: delegations
-select node_id, count(*), cast(sum(weight) as bigint) from p_staker
+select node_id, count(*), cast(sum((weight >> 32) & 4294967295) as bigint), cast(sum(weight & 4294967295) as bigint)
+from p_staker
 where state = 1 and subnet_id = :subnet_id and priority in (8, 10) group by node_id;
 
 -- fragment: l1_columns

@@ -44,6 +44,11 @@ def unsigned(number: int) -> int:
     return number + _MODULUS if number < 0 else number
 
 
+def whole_sum(high: int, low: int) -> int:
+    """The sum of numbers without sign, of whose upper and lower 32 bits the store has made sums."""
+    return (high << 32) + low
+
+
 def packed_owner(owners: Owners | None) -> bytes | None:
     return None if owners is None else pack_owners(owners)
 
@@ -124,7 +129,9 @@ def _put_changes(tx: Transaction, changes: Changes) -> None:
     _put_utxos(tx, changes.utxos.values())
     _put_many(tx, SQL.put_address_tx, sorted(changes.address_txs))
     _put_many(tx, SQL.put_staker, [_staker_row(*one) for one in changes.stakers.values()])
-    _put_many(tx, SQL.put_delegatee_reward, [(value, txid) for txid, value in changes.delegatee_rewards.items()])
+    _put_many(
+        tx, SQL.put_delegatee_reward, [(signed(value), txid) for txid, value in changes.delegatee_rewards.items()]
+    )
     _put_many(tx, SQL.put_supply, [(subnet, signed(value)) for subnet, value in changes.supplies.items()])
     _put_many(tx, SQL.put_subnet, [_subnet_row(one) for one in changes.subnets.values()])
     _put_many(tx, SQL.put_blockchain, changes.chains)
@@ -329,7 +336,7 @@ def staker_of_row(row: tuple[Any, ...]) -> tuple[PlatformStaker, int]:
         *owners,
         signer,
     )
-    return staker, delegatee
+    return staker, unsigned(delegatee)
 
 
 def l1_validator_of_row(row: tuple[Any, ...]) -> L1Validator:

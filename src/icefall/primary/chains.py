@@ -21,13 +21,17 @@ from icefall.node.sync.verify import (
     ImportPending,
     MissingTransaction,
     VerifiedContainer,
+    unreadable_text,
 )
 from icefall.observe.log import Log
 from icefall.primary.network import Network
-from icefall.primary.shared_memory import CoreMoves
+from icefall.primary.shared_memory import CoreMoves, note_unread, unread_numbers
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import Tx
+from icefall.wire.container.platform import block_in_container, unpack_platform_block
 from icefall.wire.container.proposer import Export
+from icefall.wire.errors import WireError
+from icefall.wire.ids import hash256, id_text
 from icefall.xchain import model
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.model import AcceptedBlock, NewUtxo, TxEffects, owners_of
@@ -130,6 +134,11 @@ class FollowedForeignChain:
         return self._chain.container_id_at(number)
 
     async def accept(self, batch: Sequence[VerifiedContainer]) -> None:
+        """Store containers. One that cannot be read is left out where its bytes would not be kept."""
+        if not self._chain.is_indexed:
+            batch = [row for row in batch if not row.unread]
+        if not batch:
+            return
         rows = [ForeignContainer(row.container_id, row.raw, row.block_id, row.height) for row in batch]
         put_exports, core = self._exports_of(batch), self._core
         if core is None or not core.is_current:
@@ -146,11 +155,38 @@ class FollowedForeignChain:
 
     def _exports_of(self, batch: Sequence[VerifiedContainer]) -> Callable[[Transaction], None]:
         exports = [_exported_utxo(export) for row in batch for export in row.exports]
+        unread = [row.number for row in batch if row.unread]
 
         def put_exports(tx: Transaction) -> None:
             put_atomic(tx, self._x_chain_id, self._chain.chain_id, exports)
+            if unread:
+                note_unread(tx, added=unread)
 
         return put_exports
+
+    async def read_again(self, store: Store) -> str | None:
+        """Give X the exports of stored blocks of P that an older release could not read. Return why one still cannot
+        be read: then the chain stays stopped."""
+        for number in unread_numbers(store):
+            rows = self._chain.stored(number - 1, 2) if number else self._chain.stored(0, 1)
+            if not rows or rows[-1][0] != number:
+                return f"{self.name} container {number}, which could not be read, was not kept: the index was off"
+            (_, container_id, raw), before = rows[-1], rows[:-1]
+            try:
+                block = unpack_platform_block(block_in_container(raw))
+            except WireError as error:
+                return unreadable_text(self.name, number, id_text(container_id), str(error))
+            parents = [hash256(block_in_container(one)) for _, _, one in before] or [block.parent_id]
+            if block.height != number + 1 or block.parent_id != parents[0]:
+                return unreadable_text(self.name, number, id_text(container_id), "its block does not follow the last")
+            exports = [_exported_utxo(one) for one in block.exports_to(self._x_chain_id)]
+
+            def change(tx: Transaction, number: int = number, exports: Sequence[NewUtxo] = exports) -> None:
+                put_atomic(tx, self._x_chain_id, self._chain.chain_id, exports)
+                note_unread(tx, read=[number])
+
+            await store.write(change)
+        return None
 
 
 def _exported_utxo(export: Export) -> NewUtxo:

@@ -89,7 +89,8 @@ class PlatformChain(FollowedForeignChain):
         """Store containers and execute their blocks. ChainStopped: one cannot be executed; its container is stored."""
         async with self._lock:
             await self.start()
-            if self.why is not None or self.ledger.height < self.count:
+            is_kept = self._chain.is_indexed or not any(row.unread for row in batch)
+            if self.why is not None or self.ledger.height < self.count or not is_kept:
                 await super().accept(batch)
                 return
             rows = [ForeignContainer(row.container_id, row.raw, row.block_id, row.height) for row in batch]

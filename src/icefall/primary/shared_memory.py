@@ -6,8 +6,10 @@ puts there. All else is here: what P imports and exports to C, and what C import
 
 from collections.abc import Iterable, Sequence
 
+import msgspec
+
 from icefall.db.engine import Store, Transaction
-from icefall.node.store import SQL, read_meta
+from icefall.node.store import SQL, meta, read_meta
 from icefall.node.sync.foreign import ForeignChain
 from icefall.pchain.state import Changes
 from icefall.wire.avm.codec import unpack_utxo
@@ -18,8 +20,21 @@ from icefall.xchain.model import NewUtxo, owners_of
 from icefall.xchain.store import put_atomic, take_atomic
 
 P_CHAIN_ID = EMPTY_ID
+_UNREAD = "p_unread"  # the numbers of the containers of P whose blocks could not be read, as JSON
 _APPLIED = "c_shared_memory"  # how many containers of C have been applied
 _BATCH = 256
+
+
+def unread_numbers(store: Store) -> list[int]:
+    """The stored containers of P whose exports to X are not known, because a type in them was unknown."""
+    return msgspec.json.decode(read_meta(store, _UNREAD) or "[]", type=list[int])
+
+
+def note_unread(tx: Transaction, added: Iterable[int] = (), read: Iterable[int] = ()) -> None:
+    """Add containers that cannot be read, with the transaction that stores them, and leave out those that were."""
+    known = msgspec.json.decode(meta(tx, _UNREAD) or "[]", type=list[int])
+    numbers = sorted({*known, *added}.difference(read))
+    tx.run(SQL.put_meta, {"name": _UNREAD, "value": msgspec.json.encode(numbers).decode()})
 
 
 class PlatformMoves:

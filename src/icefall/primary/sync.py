@@ -133,6 +133,7 @@ class NodeFollowing:
         self._asks_forks = self._is_custom and not network.has_upgrade_file
         now = self._upstreams.clock.now
         chains, self.platform = executed_chains(network, store, self.foreign, logs["P"], now)
+        self._stored_p = chains["P"]
         for name, chain in chains.items():
             links = ChainLinks(name, x_id, _accepts_first_parent(name, network))
             self._followers[name] = ContainerFollower(chain, links, self._upstreams, logs[name], run_max=run_max)
@@ -149,7 +150,10 @@ class NodeFollowing:
         self.on_progress: Callable[[], None] = lambda: None
 
     async def start(self) -> None:
-        """Load the P-Chain, or begin it with its genesis."""
+        """Load the P-Chain, or begin it with its genesis. It stays stopped if a stored block still cannot be read."""
+        unread = await self._stored_p.read_again(self._store)
+        if unread is not None:
+            self._followers["P"].stop_before_run(unread)
         if self.platform is not None:
             await self._learn_forks(self.platform)
             await self.platform.start()

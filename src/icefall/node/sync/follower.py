@@ -168,7 +168,15 @@ class ContainerFollower:
         done = self.chain.count
         return progress_of(done, self._target, self._rate.per_second(self._clock.now(), done))
 
+    def stop_before_run(self, reason: str) -> None:
+        """Stay stopped after a restart: what is stored already cannot be read. What is before it is served."""
+        self.why = reason
+        self._target = self.chain.count
+        self._log.error("chain stopped", reason=reason)
+
     async def run(self) -> None:
+        if self.why is not None:
+            return
         node: UpstreamNode | None = None
         move_on = False
         try:
@@ -243,6 +251,9 @@ class ContainerFollower:
             if unreadable.readable:
                 await self._compare(node, unreadable.readable)
                 await self._commit(node, unreadable.readable, None)
+            if unreadable.unread is not None:
+                await self._compare(node, [unreadable.unread])
+                await self.chain.accept([unreadable.unread])
             raise ChainStopped(f"{node.name}: {unreadable}") from unreadable
 
     async def _commit(self, node: UpstreamNode, run: Sequence[VerifiedContainer], after: ChainPosition | None) -> None:

@@ -129,11 +129,10 @@ class ImportWaiter:
                 tip = await node.last_accepted(other.name)
                 count = 0 if tip is None else tip.number + 1
                 self.waiting = f"{what}: waits for {other.name} to reach {count} containers"
-                while other.chain.count < count:
-                    self._upstreams.require(node)
-                    if other.why is not None:
-                        raise ChainStopped(f"{self.waiting}, which has stopped: {other.why}")
+                while other.chain.count < count and other.why is None:
                     await self._pause(node)
+                if other.why is not None:  # the export may be in a block that is stored and cannot be read
+                    raise ChainStopped(f"{self.waiting}, which has stopped: {other.why}")
         finally:
             self.waiting = None
 

@@ -30,12 +30,20 @@ class UnlinkedContainer(InvalidContainer):
 
 
 class UnknownContainer(Exception):
-    """A container with a valid ID, but of a type we do not know. `readable` are the containers before it."""
+    """A container with a valid ID, but of a type we do not know. `readable` are the containers before it; `unread` is
+    itself, where it can be stored all the same."""
 
-    def __init__(self, text: str, container_id_text: str, readable: "list[VerifiedContainer]") -> None:
+    def __init__(
+        self,
+        text: str,
+        container_id_text: str,
+        readable: "list[VerifiedContainer]",
+        unread: "VerifiedContainer | None" = None,
+    ) -> None:
         super().__init__(text)
         self.container_id_text = container_id_text
         self.readable = readable
+        self.unread = unread
 
 
 class ContainerRejected(Exception):
@@ -66,6 +74,7 @@ class VerifiedContainer(msgspec.Struct, frozen=True):
     height: int
     time: int
     exports: tuple[Export, ...]  # P and C only: what it exports to X
+    unread: str = ""  # P only: why the block inside cannot be read, so that its exports are not known
 
 
 class FollowedChain(Protocol):
@@ -160,10 +169,18 @@ def verify(
         try:
             offered, position = _next(links, position, fetched, first=not run)
         except WireError as error:
-            what = f"{links.name} container {fetched.number} ({fetched.id_text}) cannot be read: {error}"
-            raise UnknownContainer(what, fetched.id_text, run) from error
+            text = unreadable_text(links.name, fetched.number, fetched.id_text, str(error))
+            raise UnknownContainer(text, fetched.id_text, run) from error
+        if offered.unread:
+            text = unreadable_text(links.name, fetched.number, fetched.id_text, offered.unread)
+            raise UnknownContainer(text, fetched.id_text, run, offered)
         run.append(offered)
     return run, position
+
+
+def unreadable_text(chain: str, number: int, container_id_text: str, reason: str) -> str:
+    """The reason for which a chain stops at a container of an unknown type."""
+    return f"{chain} container {number} ({container_id_text}) cannot be read: {reason}"
 
 
 class _Parts(NamedTuple):
@@ -218,8 +235,13 @@ def _next(
     container_id, parent_id, wrapping, inner, block = _decoded(links, fetched)
     parent_block_id = _check_parent(links, position, what, parent_id, first=first)
     after = _times(position, what, wrapping)
+    unread = ""
     if isinstance(block, WireError):
-        raise InvalidContainer(f"{what} holds no block: {block}") if links.name == "X" else block
+        if links.name == "X":
+            raise InvalidContainer(f"{what} holds no block: {block}")
+        if links.name == "C":
+            raise block
+        unread, block = str(block), _BlockHead(hash256(inner), parent_block_id, fetched.number + 1, None)
     if block.parent_id != parent_block_id:
         raise InvalidContainer(
             f"{what} holds a block upon {id_text(block.parent_id)}, but the one before it is {id_text(parent_block_id)}"
@@ -234,6 +256,7 @@ def _next(
         height=block.height,
         time=after.timestamp if block.time is None else block.time,
         exports=block.exports,
+        unread=unread,
     )
     return offered, after._replace(number=position.number + 1, container_id=container_id, block_id=block.block_id)
 

@@ -3,8 +3,9 @@
 For a key that was seen and for a random one, the slots that balanceOf or ownerOf reads are traced: besides the address
 of a proxy's code there must be one, in the token itself, and a known formula of the key. Then the slot is overridden:
 all ones and a random number must come back, as far as they are in the value's bits, whatever the time, the number of
-the block and the native balance of the contract are, and nothing where the slot is zero. A comparison of values could not tell shares from balances before
-the first rebase. What a proof cannot show is a constant holder in the code: so a sample is audited all the same.
+the block and the native balance of the contract are, and nothing where the slot is zero. A comparison of values could
+not tell shares from balances before the first rebase. What a proof cannot show is a constant holder in the code: so a
+sample is audited all the same.
 """
 
 import secrets

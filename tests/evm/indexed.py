@@ -112,7 +112,7 @@ def indexing_of(
     log = Log()
     contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
     prover = Prover(upstream, upstream.is_avalanche)
-    layouts = TokenLayouts(store, prover, upstream) if store.is_embedded else None
+    layouts = TokenLayouts(store, prover, upstream)
     maker = BatchMaker(
         store,
         upstream,

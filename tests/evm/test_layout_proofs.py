@@ -32,6 +32,7 @@ PROVEN: dict[str, tuple[Order, int | None, int, int, int]] = {
     "packed high": (Order.KEY_FIRST, 1, 0, 128, 128),
     "flagged": (Order.KEY_FIRST, 9, 0, 255, 0),
     "erc721": (Order.KEY_FIRST, 2, 0, 160, 0),
+    "erc721 reverts": (Order.KEY_FIRST, 2, 0, 160, 0),
     "erc721 namespaced": (Order.KEY_FIRST, None, 0, 160, 0),
     "erc1155": (Order.KEY_FIRST, 0, 0, WHOLE, 0),
     "erc1155 by holder": (Order.KEY_FIRST, 6, 0, WHOLE, 0),

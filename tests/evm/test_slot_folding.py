@@ -19,6 +19,7 @@ from icefall.evm.storing.batch import FoundLayout
 from icefall.evm.storing.holders import count_all
 from icefall.evm.storing.store import ChainStore
 
+ENGINES = ("sqlite", "postgres")
 TOKEN, ANN, BEN, EVE = (address(number) for number in range(1, 5))
 LAYOUT = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, 256, 0, is_whole=True)
 PACKED = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, 128, 128, is_whole=True)
@@ -42,10 +43,11 @@ def block(
     logged: Sequence[tuple[bytes, bytes, int]],
     *changes: Mapping[bytes, tuple[int, int]],
     layout: StorageLayout = LAYOUT,
+    deposits: Sequence[bytes] = (),
 ) -> ResolvedBlock:
-    """A block whose logs tell of transfers, and whose transactions changed slots."""
+    """A block whose logs tell of transfers, and whose transactions changed slots. `deposits`: whom logs only name."""
     moves = tuple(Erc20TransferRow(0, place, TOKEN, *move) for place, move in enumerate(logged))
-    deltas: dict[bytes, int] = {}
+    deltas: dict[bytes, int] = dict.fromkeys(deposits, 0)
     for sender, to, value in logged:
         deltas[sender] = deltas.get(sender, 0) - value
         deltas[to] = deltas.get(to, 0) + value
@@ -63,11 +65,13 @@ BLOCKS = [
     block(4, [], {EVE: (0, 9)}, {EVE: (9, 8)}),  # credited without a log; Eve was named before
     block(5, [(ANN, BEN, 3)]),  # a log, and nothing moved
     block(6, [(BEN, ANN, 0)], {ANN: (4, (1 << 256) - 1)}),  # a mint as large as can be
+    block(7, [], {BEN: (0, 2)}, deposits=[BEN]),  # a log that names the holder, and no transfer
+    block(8, [], {BEN: (2, 3), EVE: (8, 1)}, deposits=[BEN]),
 ]
 TRUE = {
-    ANN: {1: 5, 2: 4, 3: 4, 4: 4, 5: 4, 6: (1 << 256) - 1},
-    BEN: {1: 7, 2: 6, 3: 0, 4: 0, 5: 0, 6: 0},
-    EVE: {1: 0, 2: 0, 3: 0, 4: 8, 5: 8, 6: 8},
+    ANN: {1: 5, 2: 4, 3: 4, 4: 4, 5: 4, 6: (1 << 256) - 1, 7: (1 << 256) - 1, 8: (1 << 256) - 1},
+    BEN: {1: 7, 2: 6, 3: 0, 4: 0, 5: 0, 6: 0, 7: 2, 8: 3},
+    EVE: {1: 0, 2: 0, 3: 0, 4: 8, 5: 8, 6: 8, 7: 8, 8: 1},
 }
 
 
@@ -91,10 +95,11 @@ async def put(store: ChainStore, blocks: Sequence[ResolvedBlock], layout: Storag
     await store.commit(blocks, layouts=found)
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", [1, 2, 6])
 @awaited
-async def test_balances_are_what_slots_hold(size: int, tmp_path: Path) -> None:
-    store = open_store(tmp_path / "a.sqlite")
+async def test_balances_are_what_slots_hold(size: int, engine: str, tmp_path: Path) -> None:
+    store = open_store(tmp_path / f"a.{engine}")
     for start in range(0, len(BLOCKS), size):
         await put(store, BLOCKS[start : start + size])
     for who, at in TRUE.items():
@@ -102,17 +107,18 @@ async def test_balances_are_what_slots_hold(size: int, tmp_path: Path) -> None:
     assert untrusted(store) is None
     await count_all(store._store)
     held = store.read("select a.address, h.balance from holder h join address a on a.id = h.holder")
-    assert {who: unpack_uint(amount) for who, amount in held} == {who: at[6] for who, at in TRUE.items()}
+    assert {who: unpack_uint(amount) for who, amount in held} == {who: at[8] for who, at in TRUE.items()}
     store.close()
 
 
-@pytest.mark.parametrize("ancestor", range(1, 6))
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("ancestor", range(1, 8))
 @awaited
-async def test_a_rollback_leaves_what_was_before(ancestor: int, tmp_path: Path) -> None:
+async def test_a_rollback_leaves_what_was_before(ancestor: int, engine: str, tmp_path: Path) -> None:
     tables = ("erc20_balance", "erc20_holding", "erc20_holder", "slot", "unclaimed_slot", "slot_change", "token")
     found = []
     for name, blocks in (("a", BLOCKS), ("b", BLOCKS[:ancestor])):
-        store = open_store(tmp_path / f"{name}.sqlite")
+        store = open_store(tmp_path / f"{name}.{engine}")
         for one in blocks:
             await put(store, [one])
         if name == "a":
@@ -122,8 +128,9 @@ async def test_a_rollback_leaves_what_was_before(ancestor: int, tmp_path: Path) 
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @awaited
-async def test_a_slot_without_a_known_holder_is_the_history_of_its_holder(tmp_path: Path) -> None:
+async def test_a_slot_without_a_known_holder_is_the_history_of_its_holder(engine: str, tmp_path: Path) -> None:
     blocks = [
         block(1, [(ANN, ANN, 5)], {ANN: (0, 5)}),
         block(2, [], {BEN: (0, 3)}),
@@ -131,7 +138,7 @@ async def test_a_slot_without_a_known_holder_is_the_history_of_its_holder(tmp_pa
         block(4, [(BEN, ANN, 1)], {BEN: (2, 1), ANN: (5, 6)}),
     ]
     for size in (1, 4):
-        store = open_store(tmp_path / f"{size}.sqlite")
+        store = open_store(tmp_path / f"{size}.{engine}")
         for start in range(0, 4, size):
             await put(store, blocks[start : start + size])
         assert [balance(store, BEN, number) for number in range(5)] == [0, 0, 3, 2, 1]

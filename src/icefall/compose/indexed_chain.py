@@ -90,7 +90,9 @@ class IndexedChain:
             verify_roots=verify_roots,
             raw=kept,
             has_webhooks=outbox.has_webhooks,
-            layouts=token_layouts(self._chain_store, self._upstream),
+            layouts=TokenLayouts(
+                self._chain_store, Prover(self._upstream, self._upstream.is_avalanche), self._upstream
+            ),
         )
         self.follower = EvmFollower(
             blocks,
@@ -262,11 +264,6 @@ def upstream_of(chain: ChainConfig, store: ChainStore, log: Log) -> EvmUpstream:
         genesis=genesis,
         busy_block=store.newest_busy_block,
     )
-
-
-def token_layouts(store: ChainStore, upstream: EvmUpstream) -> TokenLayouts | None:
-    """The balances of a server's store are values of transfers: those that no log tells have no place there."""
-    return TokenLayouts(store, Prover(upstream, upstream.is_avalanche), upstream) if store.is_embedded else None
 
 
 def reorg_rules(chain: ChainConfig, upstream: EvmUpstream, depth_max: int) -> ReorgRules:

@@ -206,12 +206,26 @@ create table native_balance (
     primary key (address, block)
 );
 
+-- A row says: from this block on the holder had this balance by the token's storage, and no transfer of the block names
+-- it.
+create table slot_change (
+    block int4 not null,
+    token int4 not null,
+    holder int4 not null,
+    token_id bytea not null,
+    balance bytea,
+    primary key (block, token, holder, token_id)
+);
+create index slot_change_of on slot_change (holder, token, block) where balance is not null;
+
 -- A row says: from this block on, the holder had this balance of the ERC-20 token.
 create view erc20_balance as
 select holder, token, block, balance from (
     select sender as holder, token, cast(log_at >> 24 as integer) as block, sender_balance as balance from erc20
     union all
-    select recipient, token, cast(log_at >> 24 as integer), recipient_balance from erc20) as after
+    select recipient, token, cast(log_at >> 24 as integer), recipient_balance from erc20
+    union all
+    select holder, token, block, balance from slot_change) as after
 where balance is not null;
 
 -- A row says: a log named the holder together with the ERC-20 token.
@@ -317,15 +331,6 @@ create table unclaimed_slot (
     primary key (token, key, block)
 );
 create index unclaimed_slot_at on unclaimed_slot (block);
-
--- A row says: in this block the token's storage changed the balance of the holder, whom no log of the block names.
-create table slot_change (
-    block bigint not null,
-    token bigint not null,
-    holder bigint not null,
-    token_id bytea not null,
-    primary key (block, token, holder, token_id)
-);
 
 -- A row says: from this block on, the address has code, or has none.
 create table code (

@@ -227,6 +227,17 @@ create trigger native_balance_update instead of update on native_balance begin
     update native_balance_merged set balance = new.balance where address = old.address and block = old.block;
 end;
 
+-- A row says: from this block on the holder had this balance by the token's storage, and no transfer of the block names
+-- it. Key: all columns but the balance. Serves: rollbacks, and the counting of holders; on a server also balances.
+create table slot_change (
+    block integer not null,
+    token integer not null,
+    holder integer not null,
+    token_id blob not null, -- empty: the token has no IDs
+    balance blob, -- as in `erc20_balance`
+    primary key (block, token, holder, token_id)
+) without rowid;
+
 -- A row says: from this block on, the holder had this balance of the ERC-20 token. It is that of the token's storage
 -- where its `layout` is known, else that of its logs. Key: holder, token and block; the newest row at or before a block
 -- is the balance then. Serves: ERC-20 balances, at any block.
@@ -357,16 +368,6 @@ create table unclaimed_slot (
     primary key (token, key, block)
 ) without rowid;
 create index unclaimed_slot_at on unclaimed_slot (block);
-
--- A row says: in this block the token's storage changed the balance of the holder, whom no log of the block names. Key:
--- all columns. Serves: rollbacks, and the counting of holders.
-create table slot_change (
-    block integer not null,
-    token integer not null,
-    holder integer not null,
-    token_id blob not null, -- empty: the token has no IDs
-    primary key (block, token, holder, token_id)
-) without rowid;
 
 -- A row says: from this block on, the address has code, or has none. Key: the address and the block. Serves: the kind of
 -- an address, and what a call of it is.

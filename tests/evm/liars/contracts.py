@@ -62,9 +62,12 @@ READS: dict[str, str] = {
     " 64 MLOAD 0 MSTORE 32 0 RETURN",
     "checkpoints": f"{_solidity(4)} DUP1 SLOAD SWAP1 0 MSTORE 32 0 KECCAK256 ADD SLOAD {_RETURN}",
     "scaled": f"{_solidity(0)} SLOAD 3 SWAP1 DIV {_RETURN}",
+    "default balance": f"{_solidity(0)} SLOAD DUP1 @held JUMPI POP 7 held: {_RETURN}",
     # owners
     "erc721": f"{_solidity(2)} SLOAD {_ADDRESS} AND {_RETURN}",
     "erc721 namespaced": f"{_solidity(_OZ721[:-1] + '2')} SLOAD {_ADDRESS} AND {_RETURN}",
+    "erc721 reverts": f"{_solidity(2)} SLOAD DUP1 @owned JUMPI 0 0 REVERT owned: {_ADDRESS} AND {_RETURN}",
+    "erc721 default owner": f"{_solidity(2)} SLOAD DUP1 @owned JUMPI POP 0xdead owned: {_ADDRESS} AND {_RETURN}",
     "erc721a": f"4 CALLDATALOAD next: DUP1 0 MSTORE 4 32 MSTORE 64 0 KECCAK256 SLOAD DUP1 @found JUMPI POP"
     f" DUP1 ISZERO @none JUMPI 1 SWAP1 SUB @next JUMP found: {_ADDRESS} AND {_RETURN} none: 0 0 REVERT",
     # amounts of IDs

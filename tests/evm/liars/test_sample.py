@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from tests.awaited import awaited
 from tests.evm.adversarial.nodes import anvil
 from tests.evm.liars.checking import UntrueChain, audited, caught_up, compare, following
@@ -10,9 +11,10 @@ from tests.evm.liars.tokens import LAYOUTS, REFUSED
 BLOCKS = 10
 
 
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 @awaited
-async def test_every_balance_is_that_of_the_contract(tmp_path: Path) -> None:
-    path = tmp_path / "live.sqlite"
+async def test_every_balance_is_that_of_the_contract(engine: str, tmp_path: Path) -> None:
+    path = tmp_path / f"live.{engine}"
     with anvil() as node:
         chain = UntrueChain(node, len(LAYOUTS), seed=1, per_block=12)
         async with following(node, path) as found:

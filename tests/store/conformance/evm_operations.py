@@ -206,7 +206,7 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
     ((token,),) = tx.rows("select min(token) from token")
     tx.run(WRITES_SQL.put_layout, {"layout": b"\1", "since": 5, "token": token})
     tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
-    tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"")])
+    tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"", b"\3")])
     tx.run_many(WRITES_SQL.put_unclaimed_slot, [(token, b"unclaimed", 5, b"\7")])
     tx.run(AUDIT_SQL.put_dropped_from, {"block": "9"})
     found = [
@@ -219,10 +219,11 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
         tx.rows(AUDIT_SQL.dropped_from),
     ]
     tx.run_many(ROLLBACK_SQL.drop_slot, [(token, b"claimed")])
+    tx.run(ROLLBACK_SQL.drop_slot_history, {"token": token, "holder": token, "key": b"unclaimed"})
     tx.run(AUDIT_SQL.clear_dropped_from)
-    if is_embedded:  # elsewhere balances are columns of transfers
+    if is_embedded:  # elsewhere balances are columns of transfers, or in slot_change
         tx.run_many(ROLLBACK_SQL.drop_erc20_history, [(-1, token)])
-    return [*found, tx.rows("select count(*) from slot")]
+    return [*found, tx.rows("select count(*) from slot"), tx.rows("select count(*) from slot_change")]
 
 
 def _rare(tx: Transaction) -> list[Any]:

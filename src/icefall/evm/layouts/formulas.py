@@ -21,6 +21,7 @@ _OFFSETS = 4  # words of a struct that are tried
 _SOLADY_SEED = bytes.fromhex("87a211a2")
 _BIT_IGNORED = 0x01  # of the first byte of a slot's key, by coreth
 KEY_STORED = 8  # bytes of a slot's key by which its holder is found; the address of the holder proves the rest
+KEY_UNCLAIMED = 16  # bytes of the key of a slot whose holder is not known
 
 
 class Order(enum.IntEnum):
@@ -70,11 +71,6 @@ def unpack_layout(raw: bytes) -> StorageLayout:
 
 
 _LAYOUT = msgspec.msgpack.Decoder(StorageLayout)
-
-
-def stored_key(layout: StorageLayout, holder: bytes, token_id: int = 0) -> bytes:
-    """The bytes of a slot's key by which its holder is found in the store."""
-    return layout.slot_of(holder, token_id)[:KEY_STORED]
 
 
 def mapping_keys(standard: int, holder: bytes, token_id: int, *, holder_first: bool = False) -> tuple[bytes, ...]:

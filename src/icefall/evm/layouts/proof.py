@@ -3,8 +3,9 @@
 For a key that was seen and for a random one, the slots that balanceOf or ownerOf reads are traced: besides the address
 of a proxy's code there must be one, in the token itself, and a known formula of the key. Then the slot is overridden:
 all ones and a random number must come back, as far as they are in the value's bits, whatever the time, the number of
-the block and the native balance of the contract are. A comparison of values could not tell shares from balances before
-the first rebase. What a proof cannot show is a constant holder in the code: so a sample is audited all the same.
+the block and the native balance of the contract are, and nothing where the slot is zero. A comparison of values could
+not tell shares from balances before the first rebase. What a proof cannot show is a constant holder in the code: so a
+sample is audited all the same.
 """
 
 import secrets
@@ -134,6 +135,8 @@ class Prover:
         answers = await self._ask([call for calls in trials for call in calls])
         size = len(trials[0])
         bits = {_bits_of(answers[place * size : (place + 1) * size], word) for place, word in enumerate(words)}
+        if not all(_is_nothing(answers[end - 1], seen.standard) for end in (size, 2 * size)):
+            return Refused("a slot of zero is not nothing")
         found = bits.pop()
         if bits or found is None:
             return Refused("the answer is not what the slot holds, or depends on something else too")
@@ -206,8 +209,8 @@ def _trace(key: SeenKey, at: At) -> Call:
 
 
 def _trials(key: SeenKey, slot: bytes, word: int, at: At) -> list[Call]:
-    """The calls with an overridden slot: all ones and a word, now and far ahead, and the word once more with another
-    native balance."""
+    """The calls with an overridden slot: all ones and a word, now and far ahead, the word once more with another native
+    balance, and zero."""
     params = _call_params(key)
 
     def trial(value: int, ahead: bool, **account: Any) -> Call:
@@ -216,14 +219,20 @@ def _trials(key: SeenKey, slot: bytes, word: int, at: At) -> list[Call]:
         return Call("eth_call", (params, _block(at), state, *block))
 
     calls = [trial(value, ahead) for ahead in (False, True) for value in (_ONES, word)]
-    return [*calls, trial(word, False, balance=hex(secrets.randbits(96)))]
+    return [*calls, trial(word, False, balance=hex(secrets.randbits(96))), trial(0, False)]
 
 
 def _bits_of(answers: Sequence[Outcome], word: int) -> tuple[int, int] | None:
-    ones, value, *again = (uint_of(_answer(outcome)) for outcome in answers)
+    ones, value, *again, _ = (uint_of(_answer(outcome)) for outcome in answers)
     if ones is None or value is None or again != [ones, value, value]:
         return None
     return find_bits(ones, word, value)
+
+
+def _is_nothing(outcome: Outcome, standard: int) -> bool:
+    """Tell whether this is no amount, or no owner: ownerOf of an ID that nobody has may revert."""
+    answer = _answer(outcome)
+    return uint_of(answer) == 0 or (standard == ERC721 and isinstance(answer, Reverted))
 
 
 def _answer(outcome: Outcome) -> bytes | Reverted:

@@ -141,9 +141,9 @@ class BatchWriter:
             for token in self._known_tokens(one.rows.deployed):
                 self._gathered.restart_token(token, block.number)
             self._gathered.add(one.rows, one.ids)
-            self._folding.add(one.changes, one.block.slots)
             self._gather_state(one.block)
             journal = self._journal(one)
+            self._folding.add(one.changes, one.block.slots, frozenset(journal.holders_named))
             self._reread.update(dict.fromkeys((*journal.storage_changed_unlogged, *journal.code_changed)))
             self._blocks.append(_block_row(block, total, one.first_id, journal.pack()))
 

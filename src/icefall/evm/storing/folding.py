@@ -5,7 +5,7 @@ Where logs contradict themselves (a balance below zero, a transfer from an addre
 untrusted: its balances are read from state instead.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import itemgetter
 
 from icefall.db.engine import Transaction
@@ -15,7 +15,7 @@ from icefall.evm.model import ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID, TokenStandard
 from icefall.evm.storing.nft_ranges import RangeFolding
-from icefall.evm.storing.slot_folding import Erc20Balances, Folded, SlotFolding, SlotKeys, Tokens
+from icefall.evm.storing.slot_folding import Erc20Balances, Folded, Pair, SlotFolding, SlotKeys, Tokens
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
@@ -58,7 +58,7 @@ class BalanceFolding:
         self._is_embedded = is_embedded
         self._ids = ids
         self._baselines = baselines
-        self._folded = Folded(INSERTS, known)
+        self._folded = Folded(INSERTS, known, is_embedded=is_embedded)
         self._slots = SlotFolding(tx, ids, self._folded, keys)
         self._untrusted = self._folded.untrusted
         self._erc20 = known
@@ -99,11 +99,11 @@ class BalanceFolding:
             self._owners[token, token_id] = owner
         self._ranges.load(batch, first_new)
 
-    def add(self, rows: BalanceChanges, storage: Tokens) -> None:
-        """Fold the next block; `load` must have been called."""
+    def add(self, rows: BalanceChanges, storage: Tokens, unmoved: Set[Pair] = frozenset()) -> None:
+        """Fold the next block; `load` must have been called. `unmoved`: those whom its logs name without a transfer."""
         self._add_erc20(rows, storage)
         if storage:
-            self._slots.add(rows.block.number, self._baselines)
+            self._slots.add(rows.block.number, self._baselines, unmoved)
         for standard, changes in zip(BY_ID, rows.id_deltas, strict=True):
             self._add_of_ids(standard, changes, rows.block.number)
         self._add_nfts(rows)

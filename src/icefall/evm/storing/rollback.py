@@ -10,7 +10,7 @@ import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.evm.encoding import above
-from icefall.evm.layouts.formulas import stored_key, unpack_layout
+from icefall.evm.layouts.formulas import KEY_STORED, KEY_UNCLAIMED, unpack_layout
 from icefall.evm.standards import BY_ID, STANDARDS, load_statements
 from icefall.evm.storing import holders
 from icefall.evm.storing.raw import roll_back_raw
@@ -165,7 +165,9 @@ def _roll_back_slots(tx: Transaction, tokens: Iterable[int], ancestor: int) -> N
     """Forget the slots of holders that are named no more, and the history that they were given."""
     for each in sorted(tokens):
         for token, holder, address, packed in tx.rows(SQL.new_slot_holders, {"token": each, "ancestor": ancestor}):
-            tx.run(SQL.drop_slot, (token, stored_key(unpack_layout(packed), address)))
+            key = unpack_layout(packed).slot_of(address, 0)
+            tx.run(SQL.drop_slot, (token, key[:KEY_STORED]))
+            tx.run(SQL.drop_slot_history, {"token": token, "holder": holder, "key": key[:KEY_UNCLAIMED]})
             tx.run(SQL.drop_erc20_history, (holder, token))
 
 

@@ -120,6 +120,11 @@ delete from erc20_balance where holder = ? and token = ?;
 
 -- postgres: drop_erc20_history
 
+-- The balances before the ancestor that such a holder was given.
+-- name: drop_slot_history
+delete from slot_change where token = :token and holder = :holder and block in (
+    select block from unclaimed_slot where token = :token and key = :key);
+
 -- name: drop_layout
 update token set layout = null, layout_since = null where layout_since > :ancestor;
 

@@ -6,13 +6,13 @@ has no known holder may be an allowance, or belong to one whom no log has named:
 UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from icefall.db.engine import Transaction
 from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, WORD, StorageLayout
+from icefall.evm.layouts.formulas import KEY_STORED, KEY_UNCLAIMED, NAMESPACES, WORD, StorageLayout
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
 from icefall.evm.storing.writing import SQL
@@ -21,7 +21,6 @@ from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes
 
 UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
 _WHOLE = 256  # bits of a word
-_KEY_UNCLAIMED = 16  # bytes of the key of a slot whose holder is not known
 _SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
 _NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
 _EVEN = dict(zip("13579bdf", "02468ace", strict=True))
@@ -35,10 +34,18 @@ Tokens = Mapping[bytes, TokenStorage]
 class Folded:
     """The result of folding a batch: rows by table, newest balances, and tokens that contradict themselves."""
 
-    def __init__(self, tables: Iterable[str], erc20: Erc20Balances) -> None:
+    def __init__(self, tables: Iterable[str], erc20: Erc20Balances, *, is_embedded: bool) -> None:
+        self._is_embedded = is_embedded
         self.rows: dict[str, list[Row]] = {table: [] for table in tables}
         self.erc20 = erc20
         self.untrusted: dict[int, int] = {}  # by token: the block
+
+    def add_unlogged(self, pair: Pair, block: int, balance: int) -> None:
+        """Add a balance of an ERC-20 token that no transfer of its block tells. A server has no other row for it."""
+        amount = pack_uint(balance)
+        self.rows["slot_change"].append((block, pair[1], pair[0], b"", amount))
+        if self._is_embedded:
+            self.rows["erc20_balance"].append((*pair, block, amount))
 
 
 class _TokenChanges(NamedTuple):
@@ -90,7 +97,7 @@ class SlotFolding:
         tokens = {one.token for found in self._blocks.values() for one in found if one.token < first_new}
         with_some = {row[0] for row in self._tx.rows_of_each(SQL.tokens_with_unclaimed, [(one,) for one in tokens])}
         wanted = {
-            (one.token, key_of(key)[:_KEY_UNCLAIMED])
+            (one.token, key_of(key)[:KEY_UNCLAIMED])
             for found in self._blocks.values()
             for one in found
             if one.token in with_some
@@ -124,15 +131,21 @@ class SlotFolding:
 
     # -- block by block ----------------------------------------------------------------------------------------
 
-    def add(self, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
-        """Fold the next block."""
+    def add(self, number: int, baselines: Mapping[tuple[bytes, bytes, int], int], unmoved: Set[Pair]) -> None:
+        """Fold the next block. `unmoved`: those whom its logs name without a transfer."""
         for one in self._blocks.get(number, ()):
             try:
-                self._add(one, number, baselines)
+                self._add(one, number, baselines, unmoved)
             except ValueError:  # what an upstream sent is not hex: a change is missed
                 self._folded.untrusted.setdefault(one.token, number)
 
-    def _add(self, one: _TokenChanges, number: int, baselines: Mapping[tuple[bytes, bytes, int], int]) -> None:
+    def _add(
+        self,
+        one: _TokenChanges,
+        number: int,
+        baselines: Mapping[tuple[bytes, bytes, int], int],
+        unmoved: Set[Pair],
+    ) -> None:
         erc20, changed, layout = self._folded.erc20, one.changed, one.layout
         balances = self._folded.rows["erc20_balance"]
         for holder, pair, key in one.named:
@@ -150,7 +163,10 @@ class SlotFolding:
             if before != balance:  # a change was missed
                 self._folded.untrusted.setdefault(one.token, number)
             if after != balance:
-                balances.append((*pair, number, pack_uint(after)))
+                if pair in unmoved:
+                    self._folded.add_unlogged(pair, number, after)
+                else:
+                    balances.append((*pair, number, pack_uint(after)))
             erc20[pair] = after
         if changed:
             self._unnamed(one, number)
@@ -159,7 +175,7 @@ class SlotFolding:
         """Add a holder who is named for the first time, with the earlier words of its slot. Return the
         balance before the block."""
         rows, raw = self._folded.rows, key_of(key)
-        claimed = self._unclaimed.pop((one.token, raw[:_KEY_UNCLAIMED]), ()) if self._unclaimed else ()
+        claimed = self._unclaimed.pop((one.token, raw[:KEY_UNCLAIMED]), ()) if self._unclaimed else ()
         balance = 0 if claimed else before
         rows["erc20_holding"].append((pair[0], one.address, one.token, pack_uint(balance)))
         rows["erc20_holder"].append((one.token, number, pair[0]))
@@ -167,7 +183,7 @@ class SlotFolding:
         self._holders[one.token, key] = pair[0]
         for block, word in claimed:
             balance = one.layout.value_of(word)
-            rows["erc20_balance"].append((*pair, block, pack_uint(balance)))
+            self._folded.add_unlogged(pair, block, balance)
         return balance
 
     def _unnamed(self, one: _TokenChanges, number: int) -> None:
@@ -184,11 +200,10 @@ class SlotFolding:
                 if before != balance:
                     folded.untrusted.setdefault(one.token, number)
                 if after != balance:
-                    folded.rows["erc20_balance"].append((*pair, number, pack_uint(after)))
-                    folded.rows["slot_change"].append((number, one.token, holder, b""))
+                    folded.add_unlogged(pair, number, after)
                 folded.erc20[pair] = after
             elif key != of_zero and self._may_keep(one.token):
-                start, word = key_of(key)[:_KEY_UNCLAIMED], int(words[1], 16)
+                start, word = key_of(key)[:KEY_UNCLAIMED], int(words[1], 16)
                 folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
                 self._unclaimed.setdefault((one.token, start), []).append((number, word))
 

@@ -295,7 +295,7 @@ join unclaimed_slot u on u.token = k.token and u.key = k.key order by u.token, u
 select count(*) from (select 1 from unclaimed_slot where token = :token limit :most) as counted;
 
 -- name: put_slot_change
-insert into slot_change (block, token, holder, token_id) values (?, ?, ?, ?);
+insert into slot_change (block, token, holder, token_id, balance) values (?, ?, ?, ?, ?);
 
 -- name: probed_standard
 select kind from token where token = ?;

@@ -47,6 +47,11 @@ class NetworkScene:
     def get(self, target: str) -> tuple[int, Any]:
         return self.run(asked(self.app, target))
 
+    def post(self, target: str, body: Any) -> Any:
+        status, answer = self.run(asked(self.app, f"/v1/networks/fuji{target}", json.dumps(body).encode()))
+        assert status == 200, (target, status, answer)
+        return answer
+
     def result(self, target: str) -> Any:
         status, answer = self.get(f"/v1/networks/fuji{target}")
         assert status == 200, (target, status, answer)
@@ -72,23 +77,23 @@ def networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> AsgiApp:
     return AsgiApp(App(DATA, routes, dialect, Hosts(["*"]), Origins(["*"], ()), meters, quiet(), [], 5.0))
 
 
-async def asked(app: AsgiApp, target: str) -> tuple[int, Any]:
-    """Send one request; returns its status and its JSON."""
+async def asked(app: AsgiApp, target: str, body: bytes = b"") -> tuple[int, Any]:
+    """Send one request, a POST if it has a body; returns its status and its JSON."""
     path, _, query = target.partition("?")
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+        return {"type": "http.request", "body": body, "more_body": False}
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
     scope = {
         "type": "http",
-        "method": "GET",
+        "method": "POST" if body else "GET",
         "path": unquote(path),
         "query_string": query.encode(),
-        "headers": [(b"host", b"127.0.0.1")],
+        "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
         "client": ("127.0.0.1", 1234),
     }
     await app(scope, receive, send)

@@ -30,11 +30,13 @@ from icefall.node.health.checks import ChainCheck, EngineTraffic, MovingChain, T
 from icefall.node.health.runner import Check, Health, UnstoredFailure
 from icefall.node.identity import ensure_identity
 from icefall.node.store import SQL, NodeReader, StartRequest, admit, put_learned, read_learned, read_meta, refusal
+from icefall.node.sync.foreign import ForeignChain
 from icefall.observe import counters
 from icefall.observe.cpu_samples import SampledProgram, samples_directory
 from icefall.observe.log import Log, Logs
 from icefall.observe.program import program_pid, program_processes
 from icefall.primary.chains import foreign_chains, genesis_time, import_history, index_x, put_state
+from icefall.primary.listed import ListedCore, ListedPlatform, Steps, list_stored
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
 from icefall.primary.platform import executed_chains
 from icefall.primary.sync import NodeFollowing, check_upstreams, learn
@@ -42,6 +44,7 @@ from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.ids import network_name
 from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
+from icefall.xchain.listed import StoredTxs
 
 _WATCH_EVERY_S = 1.0
 
@@ -61,6 +64,7 @@ class ChainServices(NamedTuple):
     progress: dict[bytes, MovingChain]
     loops: list[Callable[[], Coroutine[Any, Any, None]]]
     following: NodeFollowing | None
+    foreign: dict[str, ForeignChain]
 
 
 class EngineContext(NamedTuple):
@@ -163,6 +167,7 @@ async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, 
     log = context.logs["main"]
     loops = [health.run_forever, *services.loops]
     loops.append(partial(serve_budgets, data_dir, stores.access_store))
+    loops.append(partial(list_stored, _listed(context, services), log))
     if stores.url:
         loops.append(partial(_watch_session, store))
     if config.chain:
@@ -174,6 +179,16 @@ async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, 
     for task in followers:
         task.add_done_callback(lambda done: _ended(done, log, stop, may_return=True))
     return RunningEngine(context, services, health, server, [*tasks, *followers])
+
+
+def _listed(context: EngineContext, services: ChainServices) -> list[Steps]:
+    """The chains of the primary network whose stored blocks are put into lists."""
+    store = context.store
+    return [
+        StoredTxs(store, context.network.genesis.x_chain_id),
+        ListedPlatform(store),
+        ListedCore(store, services.foreign["C"]),
+    ]
 
 
 def _create(directory: Path) -> None:
@@ -231,7 +246,7 @@ async def _chain_services(context: EngineContext) -> ChainServices:
         chains[spec.chain.chain_id] = chain
     progress: dict[bytes, MovingChain] = {chain_id: chain.ledger for chain_id, chain in chains.items()}
     progress |= {chain.chain_id: chain for chain in foreign.values()}
-    return ChainServices(dict(chains), progress, [chain.run_forever for chain in chains.values()], None)
+    return ChainServices(dict(chains), progress, [chain.run_forever for chain in chains.values()], None, foreign)
 
 
 async def _following(context: EngineContext) -> ChainServices:
@@ -245,7 +260,8 @@ async def _following(context: EngineContext) -> ChainServices:
     await following.start()
     progress: dict[bytes, MovingChain] = {chain.chain_id: chain for chain in following.foreign.values()}
     progress[x.chain.chain_id] = ledger
-    return ChainServices({x.chain.chain_id: following}, progress, [following.report_progress], following)
+    loops = [following.report_progress]
+    return ChainServices({x.chain.chain_id: following}, progress, loops, following, following.foreign)
 
 
 def _ledger(context: EngineContext, spec: AssetChainSpec) -> Ledger:

@@ -6,11 +6,14 @@ from icefall.api.networks.network import C_CHAIN, P_CHAIN, X_CHAIN, AssetNames, 
 from icefall.compose.node_setup import configured_network
 from icefall.compose.stores import Stores
 from icefall.config.settings import Config
+from icefall.node.core_chain import CoreChainLists
 from icefall.node.store import NodeReader, read_learned
 from icefall.pchain.listing import PlatformLists
 from icefall.pchain.reading import PlatformReader
 from icefall.primary.network import LearnedNetwork
 from icefall.wire.ids import FUJI_ID, MAINNET_ID, PLATFORM_CHAIN, id_text, network_hrp, network_name
+from icefall.xchain.listing import AssetChainLists, first_at
+from icefall.xchain.outputs import OutputLists
 from icefall.xchain.store import AssetChainReader
 
 _NAMES = {MAINNET_ID: "mainnet", FUJI_ID: "fuji"}
@@ -43,6 +46,9 @@ def served_network(config: Config, stores: Stores) -> PrimaryNetwork:
     async def is_executing() -> bool:
         return bool(config.upstream) and "P" in await node.bootstrapping()
 
+    async def is_bootstrapping(chain: str) -> bool:
+        return bool(config.upstream) and chain in await node.bootstrapping()
+
     return PrimaryNetwork(
         public_name=name,
         names=accepted_names(config.network_id, config.network_name),
@@ -55,4 +61,8 @@ def served_network(config: Config, stores: Stores) -> PrimaryNetwork:
         x_chain_id=x_chain_id,
         c_chain_id=c_chain_id,
         is_executing=is_executing,
+        x_lists=AssetChainLists(store, x_chain_id),
+        c_lists=CoreChainLists(store, first_at),
+        outputs=OutputLists(store),
+        is_bootstrapping=is_bootstrapping,
     )

@@ -319,3 +319,71 @@ create table p_validator_set (
     members bytea not null,
     primary key (subnet_id, height)
 );
+
+-- # Lists of the primary network
+
+-- A row is how far a chain is in the lists below: X by the number of its next transaction, P by the height of its
+-- next block, C by the number of its next container.
+create table listed (chain_id bytea primary key, next bigint not null);
+
+-- A row is an output that X ever made, or that any of X, P and C ever exported.
+create table chain_output (
+    utxo_id bytea,
+    source bytea,
+    destination bytea not null,
+    bytes bytea not null,
+    created_height bigint not null,
+    created_time bigint not null,
+    spent_txid bytea,
+    spent_height bigint,
+    spent_time bigint,
+    primary key (utxo_id, source)
+);
+
+-- A row says: this address is among the owners of an output that was made on `chain` or exported to it.
+create table chain_output_owner (
+    chain_id bytea,
+    address bytea,
+    is_spent bigint,
+    created_time bigint,
+    utxo_id bytea,
+    amount bigint not null,
+    primary key (chain_id, address, is_spent, created_time, utxo_id)
+);
+create index chain_output_by_amount on chain_output_owner (chain_id, address, is_spent, amount, utxo_id);
+
+-- A row says: this output was spent before we saw it made; making it deletes the row.
+create table early_spent (
+    utxo_id bytea,
+    source bytea,
+    txid bytea not null,
+    height bigint not null,
+    time bigint not null,
+    primary key (utxo_id, source)
+);
+
+-- A row says: transaction `seq` of an asset chain consumed or made some of `asset`.
+create table asset_tx (chain bigint, asset bytea, seq bigint, primary key (chain, asset, seq));
+
+-- A row says: this node proposed the block of the chain at `height`.
+create table proposed_block (chain_id bytea, node_id bytea, height bigint, primary key (chain_id, node_id, height));
+
+-- A row is a block of the C-Chain.
+create table c_block (
+    height bigint primary key,
+    block_id bytea not null unique,
+    time bigint not null,
+    number bigint not null
+);
+
+-- A row is an atomic transaction of the C-Chain.
+create table c_tx (
+    seq bigint primary key,
+    txid bytea not null unique,
+    height bigint not null,
+    bytes bytea not null
+);
+
+-- A row says: atomic transaction `seq` took from this address, or gave to it; accounts of the C-Chain are such
+-- addresses too.
+create table c_address_tx (address bytea, seq bigint, primary key (address, seq));

@@ -354,3 +354,76 @@ create table p_validator_set (
     members blob not null, -- node ID, weight and public key of each
     primary key (subnet_id, height)
 ) without rowid;
+
+-- # Lists of the primary network
+
+-- A row is how far a chain is in the lists below: X by the number of its next transaction, P by the height of its next
+-- block, C by the number of its next container. Key: the chain's ID. Serves: the filling of these lists.
+create table listed (chain_id blob primary key, next integer not null) without rowid;
+
+-- A row is an output that X ever made, or that any of X, P and C ever exported. Key: its ID, and the chain that made it.
+-- Serves: transactions, UTXOs and balances of X, C and the shared memory under /v1/networks.
+create table chain_output (
+    utxo_id blob,
+    source blob, -- the chain that made it
+    destination blob not null, -- the chain on which it can be spent: another one if it was exported
+    bytes blob not null, -- as it is sent
+    created_height integer not null,
+    created_time integer not null, -- of its block; of what came before block 1 of X, that of block 0
+    spent_txid blob,
+    spent_height integer,
+    spent_time integer,
+    primary key (utxo_id, source)
+) without rowid;
+
+-- A row says: this address is among the owners of an output that was made on `chain` or exported to it. Key: all but the
+-- amount. Serves: UTXOs and balances under /v1/networks, with one seek per output returned.
+create table chain_output_owner (
+    chain_id blob,
+    address blob,
+    is_spent integer,
+    created_time integer,
+    utxo_id blob,
+    amount integer not null, -- less 2 to the 63rd, so that it sorts as a signed number
+    primary key (chain_id, address, is_spent, created_time, utxo_id)
+) without rowid;
+create index chain_output_by_amount on chain_output_owner (chain_id, address, is_spent, amount, utxo_id);
+
+-- A row says: this output was spent before we saw it made; making it deletes the row. Key: as in chain_output. Serves: the
+-- filling of chain_output.
+create table early_spent (
+    utxo_id blob,
+    source blob,
+    txid blob not null,
+    height integer not null,
+    time integer not null,
+    primary key (utxo_id, source)
+) without rowid;
+
+-- A row says: transaction `seq` of an asset chain consumed or made some of `asset`. Key: all columns. Serves: the
+-- transactions of an asset.
+create table asset_tx (chain integer, asset blob, seq integer, primary key (chain, asset, seq)) without rowid;
+
+-- A row says: this node proposed the block of the chain at `height`. Key: all columns. Serves: the blocks of a node.
+create table proposed_block (chain_id blob, node_id blob, height integer, primary key (chain_id, node_id, height)) without rowid;
+
+-- A row is a block of the C-Chain. Key: its height, or its hash. Serves: blocks of C by hash and by time.
+create table c_block (
+    height integer primary key,
+    block_id blob not null unique,
+    time integer not null,
+    number integer not null -- of its container in the index
+);
+
+-- A row is an atomic transaction of the C-Chain. Key: its number in the order of acceptance, or its ID. Serves:
+-- transactions of C under /v1/networks.
+create table c_tx (
+    seq integer primary key,
+    txid blob not null unique,
+    height integer not null,
+    bytes blob not null
+);
+
+-- A row says: atomic transaction `seq` took from this address, or gave to it; accounts of the C-Chain are such addresses
+-- too. Key: all columns. Serves: the transactions of an address.
+create table c_address_tx (address blob, seq integer, primary key (address, seq)) without rowid;

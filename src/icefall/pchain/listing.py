@@ -131,6 +131,11 @@ class PlatformLists:
         found = await self.blocks(which, which + 1, 1) if which < NEWEST else []
         return found[0] if found else None
 
+    async def blocks_at(self, heights: Sequence[int]) -> list[ListedBlock]:
+        """Blocks of given heights, newest first."""
+        rows = await self._store.rows_of_each(SQL.block_of, [(one,) for one in heights]) if heights else []
+        return sorted((ListedBlock(*row) for row in rows), key=lambda one: -one.height)
+
     async def first_height(self, time: int, count: int) -> int:
         """The first of `count` heights whose block is not earlier than `time`."""
         return await _first(count, lambda height: self._at(SQL.block_time, {"height": height}), time)
@@ -193,6 +198,10 @@ class PlatformLists:
                 key = {"address": address, "state": int(state), bound: start, "limit": limit}
                 found.update((one.position, one) for one in map(_utxo, await self._store.rows(statement, key)))
         return [found[position] for position in sorted(found, reverse=not upwards)][:limit]
+
+    async def owns(self, address: bytes) -> bool:
+        """Whether an address ever owned an output."""
+        return bool(await self._store.rows(SQL.owns, {"address": address}))
 
     async def amounts(self, address: bytes, state: UtxoState, above: int, limit: int) -> list[AmountRow]:
         """A piece of the outputs of an address, for its balances."""

@@ -10,6 +10,12 @@ left join container c on c.series = 2 and c.container_id = b.container_id
 -- name: block_by_id
 {block} where b.block_id = :block_id;
 
+-- name: block_of
+{block} where b.height = ?;
+
+-- postgres: block_of
+{block} where b.height = any(?);
+
 -- name: block_time
 select time from p_block where height = :height;
 
@@ -66,6 +72,9 @@ where o.address = :address and o.state = :state and o.position < :below order by
 -- name: utxos_up
 select {utxo_columns} from p_utxo_owner o join p_utxo u on u.position = o.position {utxo_joins}
 where o.address = :address and o.state = :state and o.position > :above order by o.position limit :limit;
+
+-- name: owns
+select 1 from p_utxo_owner where address = :address limit 1;
 
 -- name: amounts
 select u.position, u.asset_id, u.amount, u.locktime, u.stakeable_locktime, u.created_time, u.stake_start, u.stake_end,

@@ -24,6 +24,7 @@ from icefall.node.sync.verify import (
     unreadable_text,
 )
 from icefall.observe.log import Log
+from icefall.primary.listed import ListedCore
 from icefall.primary.network import Network
 from icefall.primary.shared_memory import CoreMoves, note_unread, unread_numbers
 from icefall.wire.avm.codec import unpack_utxo
@@ -110,13 +111,16 @@ def _index_txs(tx: Transaction, at: Checkpoint, effects: Sequence[TxEffects]) ->
 
 class FollowedForeignChain:
     """P or C: checked by hash and parent, not executed; its exports go into X's atomic memory. `core`: of C, what it
-    moves between itself, P and X."""
+    moves between itself, P and X; `listed`: its lists."""
 
-    def __init__(self, chain: ForeignChain, x_chain_id: bytes, core: CoreMoves | None = None) -> None:
+    def __init__(
+        self, chain: ForeignChain, x_chain_id: bytes, core: CoreMoves | None = None, listed: ListedCore | None = None
+    ) -> None:
         self.name = chain.name
         self._chain = chain
         self._x_chain_id = x_chain_id
         self._core = core
+        self._listed = listed
 
     @property
     def count(self) -> int:
@@ -141,17 +145,20 @@ class FollowedForeignChain:
             return
         rows = [ForeignContainer(row.container_id, row.raw, row.block_id, row.height) for row in batch]
         put_exports, core = self._exports_of(batch), self._core
-        if core is None or not core.is_current:
-            await self._chain.accept(rows, put_exports)
-            return
-        after = self._chain.position.count + len(batch)
+        before = self._chain.position.count
+        after = before + len(batch)
+        applied = core if core is not None and core.is_current else None
 
         def also(tx: Transaction) -> None:
             put_exports(tx)
-            core.put(tx, [row.inner for row in batch], after)
+            if applied is not None:
+                applied.put(tx, [row.inner for row in batch], after)
+            if self._listed is not None:
+                self._listed.put(tx, before, batch)
 
         await self._chain.accept(rows, also)
-        core.applied = after
+        if applied is not None:
+            applied.applied = after
 
     def _exports_of(self, batch: Sequence[VerifiedContainer]) -> Callable[[Transaction], None]:
         exports = [_exported_utxo(export) for row in batch for export in row.exports]

@@ -16,6 +16,7 @@ from icefall.observe.counters import Rate
 from icefall.observe.log import Log
 from icefall.pchain.ledger import BlockRefused, PlatformLedger, ReceivedBlock
 from icefall.primary.chains import FollowedForeignChain
+from icefall.primary.listed import ListedCore, ListedPlatform
 from icefall.primary.network import Network
 from icefall.primary.shared_memory import CoreMoves, PlatformMoves
 from icefall.wire.container.platform import block_in_container
@@ -168,10 +169,11 @@ def executed_chains(
     """P and C as they are followed, and P again if it can be executed, which needs the network's genesis."""
     x_id = network.genesis.x_chain_id
     core = CoreMoves(store, foreign["C"])
-    chains = {"C": FollowedForeignChain(foreign["C"], x_id, core)}
+    chains = {"C": FollowedForeignChain(foreign["C"], x_id, core, ListedCore(store, foreign["C"]))}
     if network.learned:
         return {"P": FollowedForeignChain(foreign["P"], x_id), **chains}, None
     find = partial(p_genesis_of, network.genesis_config, network.genesis.network_id)
-    ledger = PlatformLedger(store, network.platform, network.genesis.p_genesis, find, PlatformMoves(x_id))
+    moves = PlatformMoves(x_id, ListedPlatform(store))
+    ledger = PlatformLedger(store, network.platform, network.genesis.p_genesis, find, moves)
     platform = PlatformChain(foreign["P"], x_id, ledger, log, now, core)
     return {"P": platform, **chains}, platform

@@ -12,6 +12,7 @@ from icefall.db.engine import Store, Transaction
 from icefall.node.store import SQL, meta, read_meta
 from icefall.node.sync.foreign import ForeignChain
 from icefall.pchain.state import Changes
+from icefall.primary.listed import ListedPlatform
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.container.coreth import unpack_shared_memory
 from icefall.wire.container.platform import block_in_container
@@ -40,10 +41,12 @@ def note_unread(tx: Transaction, added: Iterable[int] = (), read: Iterable[int] 
 class PlatformMoves:
     """Applies what executed blocks of P import, and what they export to other chains than X."""
 
-    def __init__(self, x_chain_id: bytes) -> None:
+    def __init__(self, x_chain_id: bytes, listed: ListedPlatform) -> None:
         self._x_chain_id = x_chain_id
+        self._listed = listed
 
     def __call__(self, tx: Transaction, changes: Changes) -> None:
+        self._listed.put(tx, changes)
         for source, utxo_id in changes.imported:
             take_atomic(tx, P_CHAIN_ID, source, utxo_id)
         for one in changes.exported:

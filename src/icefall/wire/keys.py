@@ -42,6 +42,11 @@ def sign(secret: bytes, digest: bytes) -> bytes:
 
 def recover(signature: bytes, digest: bytes) -> bytes:
     """The 20-byte address whose key signed `digest`."""
+    return hash160(recover_key(signature, digest))
+
+
+def recover_key(signature: bytes, digest: bytes) -> bytes:
+    """The 33-byte compressed public key that signed `digest`."""
     if len(signature) != SIGNATURE_SIZE:
         raise WireError("invalid signature length")
     if int.from_bytes(signature[32:64], "big") % CURVE_ORDER > CURVE_ORDER // 2:
@@ -56,7 +61,7 @@ def recover(signature: bytes, digest: bytes) -> bytes:
         raise WireError("invalid signature") from error
     if version >= 4:
         raise WireError("wasn't expecting a compressed key")
-    return hash160(key.format(compressed=True))
+    return key.format(compressed=True)
 
 
 def _check_secret(secret: bytes) -> None:

@@ -15,8 +15,10 @@ from icefall.wire.avm.codec import unpack_tx, unpack_utxo
 from icefall.wire.avm.types import CreateAssetTx, Tx, Utxo
 from icefall.wire.ids import hash256
 from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.xchain.listed import AcceptedTx, list_new
 from icefall.xchain.mempool import REFUSALS_MAX, Refusal
 from icefall.xchain.model import AcceptedBlock, NewUtxo, TxEffects, owners_of
+from icefall.xchain.outputs import SQL as OUTPUTS
 
 SQL = load("icefall.xchain", "queries.sql")
 NEWEST = (1 << 63) - 1
@@ -80,6 +82,8 @@ def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Acc
         },
     )
     after = _put_effects(tx, at, chain_id, block.height, accepted.effects)
+    containers = [(block.height, accepted.container)] if block.height else []
+    _list_effects(tx, at, chain_id, block.height, block.time, accepted.effects, containers)
     moved = {
         "chain": at.chain,
         "height": after.height,
@@ -94,6 +98,8 @@ def put_accepted(tx: Transaction, at: Checkpoint, chain_id: bytes, accepted: Acc
 def put_before_blocks(tx: Transaction, at: Checkpoint, chain_id: bytes, effects: Sequence[TxEffects]) -> Checkpoint:
     """Transactions of a DAG that came before block 1: they are stored at height 0, after the genesis assets."""
     after = _put_effects(tx, at, chain_id, 0, effects)
+    block_0_time = int.from_bytes(tx.rows(OUTPUTS.block_of, {"chain_id": chain_id, "height": 0})[0][1], "big")
+    _list_effects(tx, at, chain_id, 0, block_0_time, effects, [])
     moved = {"chain": at.chain, "next_seq": after.next_seq, "next_position": after.next_position}
     if not tx.run(SQL.advance_before_blocks, {**moved, "seq_before": at.next_seq}):
         raise StoreError(f"transactions from before block 1 do not follow number {at.next_seq} at height {at.height}")
@@ -119,6 +125,20 @@ def _put_effects(
         put_atomic(tx, row.peer_chain_id, chain_id, row.exported)
     _put_history(tx, at, effects)
     return Checkpoint(at.chain, at.genesis_txs, height, at.next_seq + len(effects), next_position)
+
+
+def _list_effects(
+    tx: Transaction,
+    at: Checkpoint,
+    chain_id: bytes,
+    height: int,
+    time: int,
+    effects: Sequence[TxEffects],
+    containers: Sequence[tuple[int, bytes]],
+) -> None:
+    """Put transactions into the lists of the primary network."""
+    txs = [AcceptedTx(seq, row.tx, height, time) for seq, row in enumerate(effects, at.next_seq)]
+    list_new(tx, at.chain, chain_id, txs, containers)
 
 
 def _put_created(tx: Transaction, at: Checkpoint, effects: Iterable[TxEffects]) -> int:

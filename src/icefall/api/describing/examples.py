@@ -18,6 +18,10 @@ _P_BLOCK_1 = "2DgTTxsYoDZp2Bk9uV8nREpZJKHnaHQo5CBBiSTSUjYnK4uBzW"
 TOKEN = {"address": "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"}
 NFT = {"address": "0x25A57710f3e2e1DcE49289A4200572C31C2dd4AC", "tokenId": "10"}
 PLATFORM_TX = {"txHash": _SUBNET}
+NODE = {"nodeId": "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"}
+X_CHAIN = {"blockchainId": "x-chain", "vertexHash": _BLOCK_0, "vertexHeight": "1"}
+X_ASSET = {"blockchainId": "x-chain", "assetId": _AVAX}
+BECH32_ADDRESSES = {"addresses": _RICH.removeprefix("X-")}
 TRANSFERS = {"txHash": "0xa865191dba5fd0192e0838fc0fe84e2660bde03475602983846f832b39d34f4b"}
 
 # Bodies of webhooks. Nothing answers at this URL.

@@ -2,7 +2,7 @@
 
 from icefall.api.describing import examples
 from icefall.api.http.row import DATA, Rest, Weight
-from icefall.api.networks.handlers import blocks, transactions, utxos
+from icefall.api.networks.handlers import any_chain, blocks, transactions
 from icefall.api.networks.schema.assets import NetworkParams
 from icefall.api.networks.schema.blocks import (
     NetworkDetails,
@@ -11,16 +11,14 @@ from icefall.api.networks.schema.blocks import (
     PrimaryNetworkBlock,
     PrimaryNetworkBlockPage,
 )
+from icefall.api.networks.schema.c_chain import UtxosParams
 from icefall.api.networks.schema.transactions import (
     PlatformBalancesParams,
-    PlatformBalancesResult,
-    PlatformTransaction,
     PlatformTransactionPage,
     PlatformTxParams,
     PlatformTxsParams,
-    PlatformUtxoPage,
-    PlatformUtxosParams,
 )
+from icefall.api.networks.x_endpoints import X_ENDPOINTS
 
 NETWORK = "/v1/networks/{network}"
 CHAIN = f"{NETWORK}/blockchains/{{blockchainId}}"
@@ -31,28 +29,29 @@ NETWORKS_ENDPOINTS: tuple[Rest, ...] = (
          listeners=(DATA,), weight=Weight.XL, operation="getNetworkDetails",
          summary="Validators, delegators and stake of the primary network now."),
     Rest(verb="GET", path=f"{CHAIN}/blocks", params=PlatformBlocksParams, result=PrimaryNetworkBlockPage,
-         handler=blocks.list_blocks, listeners=(DATA,), weight=Weight.MEDIUM,
+         handler=any_chain.list_blocks, listeners=(DATA,), weight=Weight.MEDIUM,
          operation="listLatestPrimaryNetworkBlocks",
-         summary="Blocks of the P-Chain, newest first."),
+         summary="Blocks of a chain, newest first."),
     Rest(verb="GET", path=f"{CHAIN}/blocks/{{blockId}}", params=PlatformBlockParams, result=PrimaryNetworkBlock,
-         handler=blocks.get_block, listeners=(DATA,), weight=Weight.XL, operation="getBlockById",
-         summary="A block of the P-Chain by its height or ID."),
-    Rest(verb="GET", path=f"{CHAIN}/transactions", params=PlatformTxsParams, result=PlatformTransactionPage,
-         handler=transactions.list_transactions, listeners=(DATA,), weight=Weight.XL,
+         handler=any_chain.get_block, listeners=(DATA,), weight=Weight.XL, operation="getBlockById",
+         summary="A block of a chain by its height or ID."),
+    Rest(verb="GET", path=f"{CHAIN}/transactions", params=PlatformTxsParams, result=any_chain.AnyTransactionPage,
+         handler=any_chain.list_transactions, listeners=(DATA,), weight=Weight.XL,
          operation="listLatestPrimaryNetworkTransactions",
-         summary="Transactions of the P-Chain, of all or of some addresses, newest first."),
-    Rest(verb="GET", path=f"{CHAIN}/transactions/{{txHash}}", params=PlatformTxParams, result=PlatformTransaction,
-         handler=transactions.get_transaction, listeners=(DATA,), weight=Weight.MEDIUM, operation="getTxByHash",
-         examples=examples.PLATFORM_TX, summary="A transaction of the P-Chain by its ID."),
+         summary="Transactions of a chain, of all or of some addresses, newest first; of C, its atomic ones."),
+    Rest(verb="GET", path=f"{CHAIN}/transactions/{{txHash}}", params=PlatformTxParams, result=any_chain.AnyTransaction,
+         handler=any_chain.get_transaction, listeners=(DATA,), weight=Weight.MEDIUM, operation="getTxByHash",
+         examples=examples.PLATFORM_TX, summary="A transaction of a chain by its ID; of C, an atomic one."),
     Rest(verb="GET", path=f"{CHAIN}/transactions:listStaking", params=PlatformTxsParams,
          result=PlatformTransactionPage, handler=transactions.list_staking, listeners=(DATA,), weight=Weight.XL,
          operation="listActivePrimaryNetworkStakingTransactions",
          summary="Staking transactions of the P-Chain whose stake is active, newest first."),
-    Rest(verb="GET", path=f"{CHAIN}/utxos", params=PlatformUtxosParams, result=PlatformUtxoPage,
-         handler=utxos.list_utxos, listeners=(DATA,), weight=Weight.XL, operation="getUtxosByAddresses",
-         summary="Outputs of addresses on the P-Chain, staked ones included, newest first."),
-    Rest(verb="GET", path=f"{CHAIN}/balances", params=PlatformBalancesParams, result=PlatformBalancesResult,
-         handler=utxos.balances, listeners=(DATA,), weight=Weight.XL, operation="getBalancesByAddresses",
-         summary="Balances of addresses on the P-Chain by category, now or at an earlier time."),
+    Rest(verb="GET", path=f"{CHAIN}/utxos", params=UtxosParams, result=any_chain.AnyUtxoPage,
+         handler=any_chain.list_utxos, listeners=(DATA,), weight=Weight.XL, operation="getUtxosByAddresses",
+         summary="Outputs of addresses on a chain, staked ones included, newest first."),
+    Rest(verb="GET", path=f"{CHAIN}/balances", params=PlatformBalancesParams, result=any_chain.AnyBalances,
+         handler=any_chain.balances, listeners=(DATA,), weight=Weight.XL, operation="getBalancesByAddresses",
+         summary="Balances of addresses on a chain by category, now or at an earlier time."),
+    *X_ENDPOINTS,
 )
 # fmt: on

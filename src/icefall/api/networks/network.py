@@ -1,18 +1,23 @@
 """The network as the handlers see it: its names, its readers, and the names of its assets."""
 
 from collections.abc import Awaitable, Callable, Iterable
+from typing import Literal
 
 import msgspec
 
+from icefall.api.networks.params import ACCOUNT
 from icefall.api.networks.schema.assets import NetworkAsset, PrimaryChainInfo
 from icefall.errors import BadRequest, NotFound, Unavailable
+from icefall.node.core_chain import CoreChainLists
 from icefall.pchain.listing import PlatformLists
 from icefall.pchain.reading import PlatformReader
 from icefall.wire.avm.codec import unpack_tx
-from icefall.wire.avm.types import CreateAssetTx
-from icefall.wire.ids import id_text
+from icefall.wire.avm.types import CreateAssetTx, MintOutput, NftMintOutput, PropertyMintOutput
+from icefall.wire.ids import PLATFORM_CHAIN, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.text import bech32
+from icefall.xchain.listing import AssetChainLists
+from icefall.xchain.outputs import OutputLists
 from icefall.xchain.store import AssetChainReader
 
 P_CHAIN, X_CHAIN, C_CHAIN = "p-chain", "x-chain", "c-chain"
@@ -25,6 +30,21 @@ class AssetName(msgspec.Struct, frozen=True):
     name: str = ""
     symbol: str = ""
     denomination: int = 0
+    type: Literal["secp256k1", "nft"] = "secp256k1"
+    cap: Literal["fixed", "variable"] = "fixed"
+
+
+_MINTING = (MintOutput, NftMintOutput, PropertyMintOutput)
+
+
+def asset_name(tx: CreateAssetTx) -> AssetName:
+    """How a transaction calls the asset that it creates, and whether more of it can be made."""
+    outputs = [output for state in tx.initial_states for output in state.outputs]
+    is_nft = bool(outputs) and all(isinstance(output, NftMintOutput) for output in outputs)
+    can_grow = any(isinstance(output, _MINTING) for output in outputs)
+    return AssetName(
+        tx.name, tx.symbol, tx.denomination, "nft" if is_nft else "secp256k1", "variable" if can_grow else "fixed"
+    )
 
 
 class AssetNames:
@@ -33,6 +53,7 @@ class AssetNames:
     def __init__(self, avax_asset_id: bytes, x_chain: AssetChainReader) -> None:
         self._known = {avax_asset_id: AssetName("Avalanche", "AVAX", 9)}
         self._x_chain = x_chain
+        self._avax = avax_asset_id
 
     async def load(self, asset_ids: Iterable[bytes]) -> None:
         """Read the names of assets that are not known yet."""
@@ -40,11 +61,16 @@ class AssetNames:
             if asset_id not in self._known:
                 raw = await self._x_chain.tx(asset_id)
                 unsigned = unpack_tx(raw, GENESIS_SIZE_MAX).unsigned if raw is not None else None
-                if len(self._known) < _ASSETS_MAX and isinstance(unsigned, CreateAssetTx):
-                    self._known[asset_id] = AssetName(unsigned.name, unsigned.symbol, unsigned.denomination)
+                if isinstance(unsigned, CreateAssetTx):
+                    if len(self._known) >= _ASSETS_MAX:
+                        del self._known[next(one for one in self._known if one != self._avax)]
+                    self._known[asset_id] = asset_name(unsigned)
 
     def amount(self, asset_id: bytes, amount: int) -> NetworkAsset:
-        return NetworkAsset(type="secp256k1", amount=str(amount), **self.fields(asset_id))  # type: ignore[arg-type]
+        return NetworkAsset(type=self.type_of(asset_id), amount=str(amount), **self.fields(asset_id))  # type: ignore[arg-type]
+
+    def type_of(self, asset_id: bytes) -> Literal["secp256k1", "nft"]:
+        return self._known.get(asset_id, AssetName()).type
 
     def fields(self, asset_id: bytes) -> dict[str, str | int]:
         """What every shape of an amount says of its asset."""
@@ -72,6 +98,16 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
     x_chain_id: bytes
     c_chain_id: bytes
     is_executing: Callable[[], Awaitable[bool]]
+    x_lists: AssetChainLists
+    c_lists: CoreChainLists
+    outputs: OutputLists
+    is_bootstrapping: Callable[[str], Awaitable[bool]]  # by the name of a chain: P, X or C
+
+    def chain_id(self, chain: str) -> bytes:
+        return {P_CHAIN: PLATFORM_CHAIN, X_CHAIN: self.x_chain_id, C_CHAIN: self.c_chain_id}[chain]
+
+    def info(self, chain: str) -> PrimaryChainInfo:
+        return PrimaryChainInfo(chain_name=chain, network=self.public_name)  # type: ignore[arg-type]
 
     def address(self, address: bytes) -> str:
         return _address(self.hrp, address)
@@ -79,9 +115,13 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
     def addresses(self, addresses: Iterable[bytes]) -> list[str]:
         return [_address(self.hrp, one) for one in addresses]
 
-    def parsed(self, addresses: Iterable[tuple[str, bytes]]) -> tuple[bytes, ...]:
-        """The addresses of a query, provided that they are of this network."""
+    def parsed(self, addresses: Iterable[tuple[str, bytes]], *, with_accounts: bool = False) -> tuple[bytes, ...]:
+        """The addresses of a query, provided that they are of this network. `with_accounts`: those of C are too."""
         for hrp, address in addresses:
+            if hrp == ACCOUNT and with_accounts:
+                continue
+            if hrp == ACCOUNT:
+                raise BadRequest("addresses must be in bech32: only transactions of the C-Chain are listed by account")
             if hrp not in self.hrps:
                 raise BadRequest(f"addresses must begin with {self.hrp}1, got {bech32.encode(hrp, address)}")
         return tuple(dict.fromkeys(address for _, address in addresses))
@@ -101,18 +141,46 @@ class Networks:
     def __init__(self, network: PrimaryNetwork | None) -> None:
         self._network = network
 
+    def which(self, name: str, chain: str) -> str:
+        """Which chain is meant: p-chain, x-chain or c-chain."""
+        return self._chain(self._named(name), chain)
+
     async def find(self, name: str, chain: str = P_CHAIN) -> PrimaryNetwork:
         """The network of a name, whose P-Chain can be read now."""
+        network = self._named(name)
+        if self._chain(network, chain) != P_CHAIN:
+            raise BadRequest(f"this operation is offered for the P-Chain only, got {chain}")
+        if await network.is_executing():
+            raise Unavailable("the P-Chain is still bootstrapping: try again later")
+        return network
+
+    async def find_x(self, name: str, chain: str) -> PrimaryNetwork:
+        """The network of a name, whose X-Chain can be read now."""
+        if self.which(name, chain) != X_CHAIN:
+            raise BadRequest(f"this operation is offered for the X-Chain only, got {chain}")
+        return await self.listed(name, X_CHAIN)
+
+    async def listed(self, name: str, *chains: str) -> PrimaryNetwork:
+        """The network of a name, provided that these chains are complete in their lists."""
+        network = self._named(name)
+        for chain in chains:
+            letter = chain[0].upper()
+            if await network.is_bootstrapping(letter):
+                raise Unavailable(f"the {letter}-Chain is still bootstrapping: try again later")
+        if not await network.outputs.is_complete(network.x_chain_id, network.c_chain_id):
+            raise Unavailable("lists of what an older release stored are still being made: try again later")
+        return network
+
+    def _named(self, name: str) -> PrimaryNetwork:
         network = self._network
         if network is None:
             raise NotFound("this program neither runs nor follows a primary network: `icefall up` does")
         if name.lower() not in network.names:
             raise NotFound(f"network {name} is not served here, {network.public_name} is")
+        return network
+
+    def _chain(self, network: PrimaryNetwork, chain: str) -> str:
         found = network.chains.get(chain)
         if found is None:
-            raise NotFound(f"blockchainId must be p-chain or its ID, got {chain}")
-        if found != P_CHAIN:
-            raise BadRequest(f"this operation is offered for the P-Chain only, got {chain}")
-        if await network.is_executing():
-            raise Unavailable("the P-Chain is still bootstrapping: try again later")
-        return network
+            raise NotFound(f"blockchainId must be p-chain, x-chain or c-chain, or the ID of one, got {chain}")
+        return found

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any
 
-from icefall.api.http.rest_params import BLOCK_NUMBER, TIMESTAMP, RestParamType, whole
+from icefall.api.http.rest_params import BLOCK_NUMBER, HASH, TIMESTAMP, RestParamType, one_of, whole
 from icefall.api.http.structs import InvalidValue
 from icefall.wire.errors import WireError
 from icefall.wire.ids import NODE_ID_PREFIX, SHORT_ID_SIZE, id_from_text, node_id_from_text
@@ -11,7 +11,10 @@ from icefall.wire.pvm import types as pvm
 from icefall.wire.text import bech32
 
 ADDRESSES_MAX = 64
+POSTED_ADDRESSES_MAX = 1024
+ACCOUNT = "0x"  # stands for the human-readable part of an account of the C-Chain
 _ADDRESS_SIZE_MAX = 90 + 2  # with the name of a chain and a dash
+_ACCOUNT = re.compile(r"0x[0-9a-fA-F]{40}")
 _WORD = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 # Type of transaction -> the name clients know it by.
@@ -42,7 +45,7 @@ TX_NAMES: dict[Any, str] = {
     )
 }
 TYPE_IDS: dict[str, int] = {name: kind.type_id for kind, name in TX_NAMES.items()}
-_NOT_OF_P = ("CreateAssetTx", "OperationTx", "UNKNOWN")  # known to clients; no transaction of P is one
+TX_TYPE_NAMES = frozenset({*TYPE_IDS, "CreateAssetTx", "OperationTx", "UNKNOWN"})
 
 
 def _word(expected: str, example: str) -> RestParamType:
@@ -64,16 +67,18 @@ def _id(text: str) -> bytes:
 
 def _block(text: str) -> int | bytes:
     try:
+        if text[:2] == "0x":
+            return bytes(HASH.read(text))
         return int(BLOCK_NUMBER.read(text)) if text.isascii() and text.isdigit() else _id(text)
     except InvalidValue:
-        raise InvalidValue("the height of a block, or its ID: 32 bytes in CB58") from None
+        raise InvalidValue("the height of a block, or its ID: 32 bytes in CB58, of C in hex") from None
 
 
-def _addresses(text: str) -> tuple[tuple[str, bytes], ...]:
+def read_addresses(text: str, most: int = ADDRESSES_MAX) -> tuple[tuple[str, bytes], ...]:
     """Read addresses with or without the name of a chain; each with the human-readable part it was written with."""
-    expected = f"1 to {ADDRESSES_MAX} bech32 addresses separated by commas, with or without the name of a chain"
+    expected = f"1 to {most} bech32 addresses separated by commas, with or without the name of a chain"
     listed = text.split(",")
-    if len(listed) > ADDRESSES_MAX:
+    if len(listed) > most:
         raise InvalidValue(f"{expected} ({len(listed)} are given)")
     found: dict[tuple[str, bytes], None] = {}
     for one in listed:
@@ -81,6 +86,9 @@ def _addresses(text: str) -> tuple[tuple[str, bytes], ...]:
         try:
             if len(written) > _ADDRESS_SIZE_MAX:
                 raise InvalidValue(expected)
+            if _ACCOUNT.fullmatch(written):
+                found[ACCOUNT, bytes.fromhex(written[2:])] = None
+                continue
             hrp, address = bech32.decode(written[2:] if written[:2] in ("P-", "X-", "C-") else written)
         except WireError:
             raise InvalidValue(expected) from None
@@ -108,12 +116,12 @@ def _node(text: str) -> bytes:
         raise InvalidValue(f"{NODE_ID_PREFIX} and 20 bytes in CB58") from None
 
 
-def _tx_types(text: str) -> tuple[int, ...]:
-    """Read names of types; those that P does not have match nothing."""
-    names = [one.strip(" ") for one in text.split(",")]
-    if not set(names) <= {*TYPE_IDS, *_NOT_OF_P}:
+def _tx_types(text: str) -> tuple[str, ...]:
+    """Read names of types; those that a chain does not have match nothing there."""
+    names = {one.strip(" ") for one in text.split(",")}
+    if not names <= TX_TYPE_NAMES:
         raise InvalidValue("types of transactions separated by commas, such as ImportTx,ExportTx")
-    return tuple(sorted({TYPE_IDS.get(name, -1) for name in names}))
+    return tuple(sorted(names))
 
 
 _SOME_ADDRESS = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
@@ -122,7 +130,7 @@ NETWORK = _word("name of the network", "fuji")
 CHAIN = _word("p-chain, x-chain or c-chain, or the ID of one", "p-chain")
 ID = RestParamType("ID", _id, {"type": "string", "maxLength": 64}, _PRIMARY)
 BLOCK = RestParamType("height or ID", _block, {"type": "string", "maxLength": 64}, "1")
-ADDRESSES = RestParamType("addresses with commas", _addresses, {"type": "string"}, _SOME_ADDRESS)
+ADDRESSES = RestParamType("addresses with commas", read_addresses, {"type": "string"}, _SOME_ADDRESS)
 NODE_IDS = RestParamType("node IDs with commas", _nodes, {"type": "string"})
 NODE_ID = RestParamType("node ID", _node, {"type": "string", "maxLength": 64})
 TX_TYPES = RestParamType("types with commas", _tx_types, {"type": "string"}, "ImportTx")
@@ -134,6 +142,11 @@ BlockIdParam = Annotated[int | bytes, BLOCK]
 Addresses = Annotated[tuple[tuple[str, bytes], ...], ADDRESSES]
 NodeIds = Annotated[tuple[bytes, ...], NODE_IDS]
 NodeId = Annotated[bytes, NODE_ID]
-TxTypes = Annotated[tuple[int, ...], TX_TYPES]
+TxTypes = Annotated[tuple[str, ...], TX_TYPES]
+MaybeId = Annotated[bytes | None, ID]
+MinAmount = Annotated[int, whole(0, 2**64 - 1, "1")]
+UtxoSortBy = Annotated[str, one_of("timestamp", "amount")]
+VertexHeight = Annotated[int, whole(0, 2**63 - 1, "1")]
+ManyUtxos = Annotated[int, whole(1, 1024)]
 Time = Annotated[int | None, TIMESTAMP]
 ManyPageSize = Annotated[int, whole(1, 10_000)]

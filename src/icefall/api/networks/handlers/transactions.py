@@ -8,6 +8,7 @@ from msgspec import UNSET, UnsetType
 from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.api.networks.handlers.blocks import check_times
 from icefall.api.networks.network import Networks, PrimaryNetwork
+from icefall.api.networks.params import TYPE_IDS
 from icefall.api.networks.render.transactions import rendered_txs
 from icefall.api.networks.schema.transactions import (
     PlatformTransaction,
@@ -34,6 +35,11 @@ _STAKING_TYPES = frozenset(
 _Filter = Callable[[list[ListedTx]], Awaitable[list[ListedTx]]]
 
 
+def _type_ids(params: PlatformTxsParams) -> frozenset[int]:
+    """The types that are asked for; one that P does not have matches nothing."""
+    return frozenset(TYPE_IDS.get(name, -1) for name in params.tx_types)
+
+
 async def get_transaction(params: PlatformTxParams, networks: Networks) -> PlatformTransaction:
     network = await networks.find(params.network, params.blockchain_id)
     found = await network.lists.txs_with_ids([params.tx_hash])
@@ -44,7 +50,7 @@ async def get_transaction(params: PlatformTxParams, networks: Networks) -> Platf
 
 async def list_transactions(params: PlatformTxsParams, networks: Networks, paging: Paging) -> PlatformTransactionPage:
     network = await networks.find(params.network, params.blockchain_id)
-    types = frozenset(params.tx_types)
+    types = _type_ids(params)
 
     async def wanted(rows: list[ListedTx]) -> list[ListedTx]:
         return [row for row in rows if row.type_id in types]
@@ -55,7 +61,7 @@ async def list_transactions(params: PlatformTxsParams, networks: Networks, pagin
 async def list_staking(params: PlatformTxsParams, networks: Networks, paging: Paging) -> PlatformTransactionPage:
     """Transactions whose staker is a current one."""
     network = await networks.find(params.network, params.blockchain_id)
-    types = _STAKING_TYPES & frozenset(params.tx_types) if params.tx_types else _STAKING_TYPES
+    types = _STAKING_TYPES & _type_ids(params) if params.tx_types else _STAKING_TYPES
 
     async def wanted(rows: list[ListedTx]) -> list[ListedTx]:
         staking = [row for row in rows if row.type_id in types]

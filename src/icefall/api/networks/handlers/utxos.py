@@ -8,23 +8,25 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from icefall.api.http.paging import Paging, cursor_of, pack_cursor
+from icefall.api.networks.handlers.outputs import held_by
+from icefall.api.networks.handlers.transactions import SCAN_MAX
+from icefall.api.networks.handlers.x_chain import cut
 from icefall.api.networks.network import Networks, PrimaryNetwork
 from icefall.api.networks.render.utxos import stored_utxo
+from icefall.api.networks.schema.c_chain import UtxosParams
 from icefall.api.networks.schema.transactions import (
     CategoryAmount,
     PlatformBalances,
     PlatformBalancesParams,
     PlatformBalancesResult,
     PlatformUtxoPage,
-    PlatformUtxosParams,
     SharedAmount,
 )
 from icefall.errors import BadRequest
 from icefall.pchain.listing import AmountRow, ListedUtxo
 from icefall.pchain.model import UtxoState, plain_output
-from icefall.wire.ids import id_text
+from icefall.wire.ids import PLATFORM_CHAIN, id_text
 from icefall.wire.pvm.codec import unpack_utxo
-from icefall.xchain.store import NEWEST
 
 PIECE = 1000  # outputs read at a time, so that other requests can run in between
 _UTXOS = "platformUtxos"
@@ -38,20 +40,28 @@ class NetworkClock(msgspec.Struct, frozen=True):
     now: Callable[[], float] = time.time
 
 
-async def list_utxos(params: PlatformUtxosParams, networks: Networks, paging: Paging) -> PlatformUtxoPage:
+async def list_utxos(params: UtxosParams, networks: Networks, paging: Paging) -> PlatformUtxoPage:
     network = await networks.find(params.network, params.blockchain_id)
+    if params.sort_by != "timestamp":
+        raise BadRequest(f"outputs of the P-Chain are sorted by timestamp only, got {params.sort_by}")
     addresses = network.parsed(params.addresses)
     (at,) = cursor_of(_UTXOS, params, paging) or (None,)
     states, upwards = _ALL if params.include_spent else _UNSPENT, params.sort_order == "asc"
-    rows = await network.lists.utxos_of(addresses, states, at, params.page_size + 1, upwards=upwards)
-    token: str | UnsetType = UNSET
-    if len(rows) > params.page_size:
-        rows.pop()
-        token = paging.token(_UTXOS, params, pack_cursor(rows[-1].position))
-    shown = [row for row in rows if _can_spend(row, set(addresses))]
+    is_filtered = params.asset_id is not None or params.min_utxo_amount > 0
+    limit = SCAN_MAX if is_filtered else params.page_size + 1
+    rows = await network.lists.utxos_of(addresses, states, at, limit, upwards=upwards)
+    wanted = [row for row in rows if _is_wanted(row, params)] if is_filtered else rows
+    page, last = cut(rows, wanted, params.page_size, limit)
+    token: str | UnsetType = UNSET if last is None else paging.token(_UTXOS, params, pack_cursor(last.position))
+    shown = [row for row in page if _can_spend(row, set(addresses))]
     await network.assets.load({unpack_utxo(row.raw).asset_id for row in shown})
-    utxos = [stored_utxo(network, row) for row in shown]
+    utxos = [stored_utxo(network, row, with_bytes=True) for row in shown]
     return PlatformUtxoPage(next_page_token=token, utxos=utxos, chain_info=network.chain_info)
+
+
+def _is_wanted(row: ListedUtxo, params: UtxosParams) -> bool:
+    utxo = unpack_utxo(row.raw)
+    return params.asset_id in (None, utxo.asset_id) and plain_output(utxo.output)[0] >= params.min_utxo_amount
 
 
 def _can_spend(row: ListedUtxo, addresses: set[bytes]) -> bool:
@@ -60,12 +70,19 @@ def _can_spend(row: ListedUtxo, addresses: set[bytes]) -> bool:
     return len(addresses.intersection(owners.addresses)) >= owners.threshold
 
 
-async def balances(params: PlatformBalancesParams, networks: Networks, clock: NetworkClock) -> PlatformBalancesResult:
-    network = await networks.find(params.network, params.blockchain_id)
+def time_of(params: PlatformBalancesParams, clock: NetworkClock) -> int:
+    """The time that balances are asked for, which is not in the future."""
     now = int(clock.now())
     at = now if params.block_timestamp is None else params.block_timestamp
     if at > now:
         raise BadRequest(f"blockTimestamp must not be in the future, got {at}")
+    return at
+
+
+async def balances(params: PlatformBalancesParams, networks: Networks, clock: NetworkClock) -> PlatformBalancesResult:
+    network = await networks.find(params.network, params.blockchain_id)
+    await networks.listed(params.network)
+    at = time_of(params, clock)
     addresses, is_past = network.parsed(params.addresses), params.block_timestamp is not None
     sums: dict[str, dict[bytes, list[int]]] = {}
     seen: set[int] = set()
@@ -88,7 +105,7 @@ async def balances(params: PlatformBalancesParams, networks: Networks, clock: Ne
         category: [_amount(network, asset_id, *total) for asset_id, total in sums.get(category, {}).items()]
         for category in _CATEGORIES
     }
-    unlocked, locked = ([], []) if is_past else await _atomic(network, addresses, at)
+    unlocked, locked = await _atomic(network, addresses, at, is_past=is_past)
     return PlatformBalancesResult(
         balances=PlatformBalances(**plain, atomic_memory_unlocked=unlocked, atomic_memory_locked=locked),
         chain_info=network.chain_info,
@@ -126,36 +143,22 @@ def _amount(network: PrimaryNetwork, asset_id: bytes, amount: int, count: int) -
 
 
 async def _atomic(
-    network: PrimaryNetwork, addresses: tuple[bytes, ...], now: int
+    network: PrimaryNetwork, addresses: tuple[bytes, ...], at: int, *, is_past: bool
 ) -> tuple[list[SharedAmount], list[SharedAmount]]:
-    """What X and C have exported to P and was not imported yet, by lock."""
-    sums: dict[tuple[bool, bytes, bytes], list[int]] = {}
-    for source in (network.x_chain_id, network.c_chain_id):
-        seen: set[bytes] = set()
-        for address in addresses:
-            below = NEWEST
-            while rows := await network.platform.atomic_utxos(source, address, below, PIECE):
-                for row in rows:
-                    utxo = unpack_utxo(row.raw)
-                    amount, _, owners = plain_output(utxo.output)
-                    if row.utxo_id not in seen:
-                        seen.add(row.utxo_id)
-                        total = sums.setdefault((owners.locktime > now, source, utxo.asset_id), [0, 0])
-                        total[0] += amount
-                        total[1] += 1
-                below = rows[-1].position
-                await asyncio.sleep(0)
-    await network.assets.load({asset_id for _, _, asset_id in sums})
+    """What X and C have exported to P, and P to them, and was not imported at the time, by lock."""
+    held = await held_by(network, PLATFORM_CHAIN, addresses, at, is_past=is_past)
+    await network.assets.load({one.asset_id for one in held})
     shown: tuple[list[SharedAmount], list[SharedAmount]] = [], []
-    for (is_locked, source, asset_id), (amount, count) in sums.items():
-        shown[is_locked].append(
-            SharedAmount(
-                type="secp256k1",
-                amount=str(amount),
-                utxo_count=count,
-                shared_with_chain_id=id_text(source),
-                status="pendingImport",
-                **network.assets.fields(asset_id),  # type: ignore[arg-type]
+    for one in held:
+        if one.peer is not None:
+            shown[one.is_locked].append(
+                SharedAmount(
+                    type="secp256k1",
+                    amount=str(one.amount),
+                    utxo_count=one.count,
+                    shared_with_chain_id=id_text(one.peer),
+                    status="pendingImport" if one.is_incoming else "pendingExport",
+                    **network.assets.fields(one.asset_id),  # type: ignore[arg-type]
+                )
             )
-        )
     return shown

@@ -27,15 +27,15 @@ def platform_block(row: ListedBlock) -> PrimaryNetworkBlock:
         tx_count=len(txs),
         transactions=txs,
         block_size_bytes=row.inner_size,
-        proposer_details=_proposer(row),
+        proposer_details=proposer_of(row.container, row.inner_size),
     )
 
 
-def _proposer(row: ListedBlock) -> ProposerDetails | UnsetType:
+def proposer_of(raw: bytes, inner_size: int) -> ProposerDetails | UnsetType:
     """The wrapping; block 0 and blocks from before the proposer VM have none."""
-    if row.inner_size == len(row.container):
+    if inner_size == len(raw):
         return UNSET
-    container = unpack_container(row.container)
+    container = unpack_container(raw)
     known = ProposerDetails(
         proposer_id=id_text(container.container_id), proposer_parent_id=id_text(container.parent_id)
     )

@@ -12,6 +12,7 @@ from icefall.pchain.model import UtxoKind, UtxoState, plain_output
 from icefall.wire.ids import PLATFORM_CHAIN, hash256, id_text, input_id
 from icefall.wire.pvm.codec import unpack_utxo
 from icefall.wire.pvm.types import PlatformInput, PlatformOutput, PlatformTx, StakeableInput
+from icefall.wire.text import checksum_hex
 from icefall.xchain.ownership import Signers
 
 _P = id_text(PLATFORM_CHAIN)
@@ -28,7 +29,12 @@ def reward_type(kind: UtxoKind) -> RewardType:
 
 
 def stored_utxo(
-    network: PrimaryNetwork, row: ListedUtxo, *, in_tx: bool = False, made: bool = False
+    network: PrimaryNetwork,
+    row: ListedUtxo,
+    *,
+    in_tx: bool = False,
+    made: bool = False,
+    with_bytes: bool = False,
 ) -> PlatformUtxoResult:
     """A stored output. In a transaction (`in_tx`) rewards say what they reward, and in the one that `made` it a stake
     is one for ever."""
@@ -39,6 +45,7 @@ def stored_utxo(
     return PlatformUtxoResult(
         addresses=network.addresses(owners.addresses),
         utxo_id=id_text(row.utxo_id),
+        utxo_bytes=checksum_hex.encode(row.raw) if with_bytes else UNSET,
         tx_hash=id_text(utxo.txid),
         output_index=utxo.output_index,
         amount=str(amount),

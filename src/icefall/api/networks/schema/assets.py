@@ -51,6 +51,7 @@ class PlatformUtxoResult(RestResult, frozen=True, kw_only=True):
 
     addresses: list[str]
     utxo_id: str
+    utxo_bytes: str | UnsetType = UNSET
     tx_hash: str
     output_index: int
     amount: str

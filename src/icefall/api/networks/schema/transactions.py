@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.http.rest_params import PageSize, PageToken, SortOrder, Switch
+from icefall.api.http.rest_params import PageSize, PageToken, SortOrder
 from icefall.api.http.structs import Page, RestParams, RestResult
 from icefall.api.networks.params import Addresses, IdParam, NetworkName, PrimaryChain, Time, TxTypes
 from icefall.api.networks.schema.assets import (
@@ -30,16 +30,6 @@ class PlatformTxsParams(RestParams, frozen=True):
     tx_types: TxTypes = ()
     start_timestamp: Time = None
     end_timestamp: Time = None
-    sort_order: SortOrder = "desc"
-    page_token: PageToken = ""
-    page_size: PageSize = 10
-
-
-class PlatformUtxosParams(RestParams, frozen=True):
-    network: NetworkName
-    blockchain_id: PrimaryChain
-    addresses: Addresses
-    include_spent: Switch = False
     sort_order: SortOrder = "desc"
     page_token: PageToken = ""
     page_size: PageSize = 10

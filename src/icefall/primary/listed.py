@@ -1,0 +1,233 @@
+"""Lists of the primary network written with the blocks of P and C: what they move between chains, and who proposed.
+
+A data directory of an older release has blocks that were stored without. They are listed in the background, as those
+of X are (`xchain/listed.py`); until all before it are, a new block is left to that too.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+from icefall.db.engine import Store, StoreError, Transaction
+from icefall.node.core_chain import put_core_blocks, put_core_txs
+from icefall.node.sync.foreign import ForeignChain
+from icefall.node.sync.verify import VerifiedContainer
+from icefall.observe.log import Log
+from icefall.pchain.listing import SQL as PLATFORM
+from icefall.pchain.state import Changes
+from icefall.wire.avm.codec import pack_utxo
+from icefall.wire.avm.types import Utxo
+from icefall.wire.container.core_txs import CoreTx, core_txs_of
+from icefall.wire.container.coreth import unpack_coreth_block
+from icefall.wire.container.platform import block_in_container
+from icefall.wire.errors import WireError
+from icefall.wire.ids import PLATFORM_CHAIN, input_id
+from icefall.wire.keys import recover
+from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.wire.pvm.codec import pack_utxo as pack_platform_utxo
+from icefall.wire.pvm.codec import unpack_block
+from icefall.wire.pvm.types import PlatformExportTx, PlatformImportTx, PlatformTx, PlatformUtxo
+from icefall.xchain.model import owners_of
+from icefall.xchain.outputs import (
+    SQL,
+    NewOutput,
+    SpentOutput,
+    listed_until,
+    put_listed,
+    put_outputs,
+    put_proposers,
+    spend_outputs,
+)
+
+_BATCH = 256
+_STORE_RETRY_S = 1.0
+_FIRST_P = 1  # block 0 moves nothing and has no proposer
+
+
+class Steps(Protocol):
+    """Lists what is stored, some of it at a time."""
+
+    async def step(self) -> bool:
+        """False if all is listed."""
+        ...
+
+
+async def list_stored(chains: Sequence[Steps], log: Log) -> None:
+    """List in the background what was stored before. Runs for ever, as everything that the engine runs does."""
+    for chain in chains:
+        while True:
+            try:
+                if not await chain.step():
+                    break
+            except StoreError as error:
+                log.error("stored blocks could not be listed; trying again", error=str(error))
+                await asyncio.sleep(_STORE_RETRY_S)
+            await asyncio.sleep(0)
+    await asyncio.Event().wait()
+
+
+# -- P -------------------------------------------------------------------------------------------------------------
+
+
+class _MovingTx(NamedTuple):
+    """A transaction of P that imports or exports, with its block."""
+
+    tx: PlatformTx
+    height: int
+    time: int
+
+
+class ListedPlatform:
+    """Lists blocks of P."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def put(self, tx: Transaction, changes: Changes) -> None:
+        """List executed blocks in the transaction that stores them."""
+        blocks = changes.blocks
+        if listed_until(tx, PLATFORM_CHAIN, _FIRST_P) != blocks[0].height:
+            return
+        times = {block.height: block.time for block in blocks}
+        moving = [
+            _MovingTx(row.tx, row.height, times[row.height])
+            for row in changes.txs
+            if row.height in times and isinstance(row.tx.unsigned, PlatformImportTx | PlatformExportTx)
+        ]
+        rows = tx.rows(PLATFORM.blocks, {"low": blocks[0].height, "below": blocks[-1].height + 1, "limit": len(blocks)})
+        _list_platform(tx, moving, [(height, raw) for height, _, _, raw, _, _ in reversed(rows)])
+
+    async def step(self) -> bool:
+        return await self._store.write(self._put_stored)
+
+    def _put_stored(self, tx: Transaction) -> bool:
+        at = listed_until(tx, PLATFORM_CHAIN, _FIRST_P)
+        rows = tx.rows(PLATFORM.blocks, {"low": at, "below": at + _BATCH, "limit": _BATCH})
+        if not rows:
+            return False
+        moving = []
+        for height, _, time, raw, inner_at, size in reversed(rows):
+            block = unpack_block(raw[inner_at : inner_at + size], GENESIS_SIZE_MAX)
+            txs = (*block.txs, *([block.proposal] if block.proposal is not None else []))
+            moving += [
+                _MovingTx(one, height, time)
+                for one in txs
+                if isinstance(one.unsigned, PlatformImportTx | PlatformExportTx)
+            ]
+        _list_platform(tx, moving, [(row[0], row[3]) for row in reversed(rows)])
+        return True
+
+
+def _list_platform(tx: Transaction, moving: Iterable[_MovingTx], containers: Sequence[tuple[int, bytes]]) -> None:
+    made: list[NewOutput] = []
+    spent: list[SpentOutput] = []
+    for one, height, time in moving:
+        unsigned = one.unsigned
+        if isinstance(unsigned, PlatformExportTx):
+            for index, out in enumerate(unsigned.exported_outputs, len(unsigned.outputs)):
+                raw = pack_platform_utxo(PlatformUtxo(one.txid, index, out.asset_id, out.output))
+                utxo_id = input_id(one.txid, index)
+                made.append(NewOutput(utxo_id, PLATFORM_CHAIN, unsigned.destination_chain, raw, height, time))
+        elif isinstance(unsigned, PlatformImportTx):
+            spent += [
+                SpentOutput(input_id(given.txid, given.output_index), unsigned.source_chain, one.txid, height, time)
+                for given in unsigned.imported_inputs
+            ]
+    put_outputs(tx, made)
+    spend_outputs(tx, spent)
+    put_proposers(tx, PLATFORM_CHAIN, containers)
+    put_listed(tx, PLATFORM_CHAIN, containers[-1][0] + 1)
+
+
+# -- C -------------------------------------------------------------------------------------------------------------
+
+
+class CoreContainer(NamedTuple):
+    """A container of C with the block inside."""
+
+    number: int
+    raw: bytes
+    inner: bytes
+    height: int
+    block_id: bytes
+    time: int
+
+
+class ListedCore:
+    """Lists blocks of C."""
+
+    def __init__(self, store: Store, chain: ForeignChain) -> None:
+        self._store = store
+        self._chain = chain
+
+    def put(self, tx: Transaction, number: int, batch: Sequence[VerifiedContainer]) -> None:
+        """List containers, of which `number` is the first one's, in the transaction that stores them."""
+        if batch and listed_until(tx, self._chain.chain_id) == number:
+            rows = enumerate(batch, number)
+            self._list(
+                tx, [CoreContainer(at, one.raw, one.inner, one.height, one.block_id, one.time) for at, one in rows]
+            )
+
+    async def step(self) -> bool:
+        chain_id, count = self._chain.chain_id, self._chain.position.count
+        known = self._store.read(SQL.listed, {"chain_id": chain_id})
+        at = int(known[0][0]) if known else 0
+        if at >= count:
+            return False
+        rows = self._chain.stored(at, _BATCH)
+        found = []
+        for number, _, raw in rows if rows and rows[0][0] == at else ():
+            inner = block_in_container(raw)
+            block = unpack_coreth_block(inner)
+            found.append(CoreContainer(number, raw, inner, block.height, block.block_id, block.time or 0))
+        after = rows[0][0] if rows else count  # the index was off until then, so nothing can be known of them
+
+        def put(tx: Transaction) -> None:
+            if listed_until(tx, chain_id) != at:
+                return
+            if found:
+                self._list(tx, found)
+            else:
+                put_listed(tx, chain_id, after)
+
+        await self._store.write(put)
+        return True
+
+    def _list(self, tx: Transaction, containers: Sequence[CoreContainer]) -> None:
+        chain_id = self._chain.chain_id
+        put_core_blocks(tx, [(one.height, one.block_id, one.time, one.number) for one in containers])
+        found: list[tuple[int, CoreTx, tuple[bytes, ...]]] = []
+        for block in containers:
+            for one in core_txs_of(block.inner):
+                addresses = _list_core_tx(tx, chain_id, block, one)
+                found.append((block.height, one, addresses))
+        put_core_txs(tx, found)
+        put_proposers(tx, chain_id, [(one.height, one.raw) for one in containers])
+        put_listed(tx, chain_id, containers[-1].number + 1)
+
+
+def _list_core_tx(tx: Transaction, chain_id: bytes, block: CoreContainer, one: CoreTx) -> tuple[bytes, ...]:
+    """List what a transaction moves; returns the addresses that it concerns."""
+    touched = [account.address for account in one.accounts]
+    made: list[NewOutput] = []
+    for index, out in enumerate(one.outputs):
+        utxo_id = input_id(one.txid, index)
+        raw = pack_utxo(Utxo(one.txid, index, out.asset_id, out.output))
+        made.append(NewOutput(utxo_id, chain_id, one.peer_chain, raw, block.height, block.time))
+        touched += owners_of(out.output)
+    put_outputs(tx, made)
+    spent = [
+        SpentOutput(input_id(given.txid, given.output_index), one.peer_chain, one.txid, block.height, block.time)
+        for given in one.inputs
+    ]
+    for number, owners in enumerate(spend_outputs(tx, spent)):
+        touched += owners or _signers(one, number)
+    return tuple(touched)
+
+
+def _signers(one: CoreTx, number: int) -> list[bytes]:
+    """Who signed for an input, where the output is not known yet."""
+    try:
+        return [recover(signature, one.digest) for signature in one.signatures[number]]
+    except (IndexError, WireError):
+        return []

@@ -237,6 +237,12 @@ def test_messages_are_sent_listed_and_replayed(server: Server, receiver: Receive
     assert result(server, "POST", f"{path}:replay", {"startTimestamp": 0}) == {"replayed": 3}
     until(lambda: len(receiver.got) == 7, "all messages again")
 
+    def counted() -> list[str]:
+        return server.ask("GET", "/ext/metrics", b"", None, "data").body.decode().splitlines()
+
+    until(lambda: 'icefall_webhook_attempts_total{outcome="taken"} 7' in counted(), "the counter of attempts")
+    assert 'icefall_webhook_queue{state="pending"} 0' in counted()
+
 
 @pytest.mark.usefixtures("delivering")
 def test_a_receiver_that_is_gone_switches_its_webhook_off(server: Server, receiver: Receiver) -> None:

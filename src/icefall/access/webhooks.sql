@@ -36,6 +36,10 @@ select {columns} from webhook order by created, id;
 -- name: any_webhook
 select 1 from webhook limit 1;
 
+-- Serves: the counters and the health check.
+-- name: count_webhooks
+select count(*), count(case when status = 'active' then 1 end) from webhook;
+
 -- name: active_webhooks_of
 select count(*) from webhook where owner = :owner and status = 'active';
 

@@ -25,12 +25,13 @@ from icefall.api.http.assemble import Mount, bases_of, counter_labels, routes_of
 from icefall.api.http.gate import LIMIT_HEADERS, AccessGate
 from icefall.api.http.guards import Hosts, Origins
 from icefall.api.http.routes import EndpointNames, Route, Routes
-from icefall.api.http.row import DATA, METRICS, NODE
+from icefall.api.http.row import DATA, METRICS, NODE, Rest, Rpc
 from icefall.api.http.service import CounterSource
 from icefall.api.table import rows_of
 from icefall.compose.node_setup import configured_network, log_rotation, node_logs
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.stores import Stores, stores_of
+from icefall.compose.webhook_state import WebhookState
 from icefall.config.settings import Config
 from icefall.errors import Unavailable
 from icefall.evm.reading.directory import ChainDirectory
@@ -48,9 +49,13 @@ _BROWSER_HEADERS = ("Origin", "Accept", "Content-Type", "X-Requested-With")
 _KEY_HEADERS = ("X-Service-Api-Key", "X-Glacier-Api-Key", "X-App-Component")
 
 
-def _closing(chains: ChainDirectory, also: Callable[[], None] | None) -> Callable[[], Awaitable[None]]:
+def _closing(
+    chains: ChainDirectory, also: Callable[[], None] | None, webhooks: WebhookState | None
+) -> Callable[[], Awaitable[None]]:
     async def close() -> None:
         await chains.close()
+        if webhooks is not None:
+            webhooks.close()
         if also is not None:
             also()
 
@@ -72,10 +77,11 @@ def listener_app(
     served: ServedChains | None = None,
     reports_program: bool = True,
     close: Callable[[], None] | None = None,
+    webhooks: WebhookState | None = None,
 ) -> App:
     """The app of a listener: its rows of the endpoint table, with the services their handlers use. `reports_program`:
     its counters include what belongs to the whole program. `served`: keeps the chains as the store has them. `close`:
-    closes what handlers have opened besides the chains."""
+    closes what handlers have opened besides the chains. `webhooks`: what of them the counters include."""
     dialect = DIALECTS[config.dialect]
     rows = rows_of(listener)
     counters_dir = counters_directory(Path(config.data_dir) / "run", program_pid(), listener)
@@ -84,10 +90,7 @@ def listener_app(
     common: dict[type, Any] = {
         Dialect: dialect,
         EndpointNames: endpoints,
-        Pages: Pages(
-            msgspec.json.encode(document(listener, rows, __version__, base_url(listener, config))),
-            page(listener, __version__),
-        ),
+        Pages: _pages(listener, rows, config),
         CounterSource: CounterSource(
             counters_dir,
             counters.labels,
@@ -97,6 +100,7 @@ def listener_app(
             Path(config.data_dir) if reports_program else None,
             node,
             services.get(Freshness),
+            webhooks.read if webhooks is not None and reports_program else None,
         ),
     }
     paths = routes_of(rows, _enabled(config), {**common, **services}, dialect, counters, list(mounts))
@@ -114,8 +118,13 @@ def listener_app(
         gate,
         site,
         background=served.refresh_forever if served is not None else None,
-        close=_closing(services[ChainDirectory], close),
+        close=_closing(services[ChainDirectory], close, webhooks),
     )
+
+
+def _pages(listener: str, rows: list[Rest | Rpc], config: Config) -> Pages:
+    described = document(listener, rows, __version__, base_url(listener, config))
+    return Pages(msgspec.json.encode(described), page(listener, __version__))
 
 
 def base_url(listener: str, config: Config) -> str:

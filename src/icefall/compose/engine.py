@@ -17,6 +17,7 @@ from icefall.compose.chain_checks import chain_check, replica_check, watch_chain
 from icefall.compose.child import DRAINING, ENGINE, READY, watch_stop
 from icefall.compose.node_setup import configured_network, node_logs, unstored_path
 from icefall.compose.stores import Stores, stores_of
+from icefall.compose.webhook_state import WebhookState, watch_webhooks
 from icefall.config.settings import Config
 from icefall.db.disk import DiskGuard, GuardedStore
 from icefall.db.engine import Store, StoreError, StoreLost, Transaction
@@ -77,6 +78,7 @@ class EngineContext(NamedTuple):
     disk: DiskGuard
     stores: Stores
     indexes: bool
+    webhooks: WebhookState
 
 
 async def run_engine(config: Config, *, indexes: bool, restarted: bool = False) -> int:
@@ -130,6 +132,7 @@ class RunningEngine(NamedTuple):
         await asyncio.gather(*self.tasks, return_exceptions=True)
         if self.services.following:
             await self.services.following.close()
+        self.context.webhooks.close()
         self.context.store.close()
         self.context.stores.close()
 
@@ -152,7 +155,9 @@ async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, 
 
     disk = DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage)
     logs = node_logs(config, "engine", network, create=True)
-    context = EngineContext(config, network, store, logs, disk, stores, indexes)
+    chain_ids = [chain.id for chain in config.chain]
+    webhooks = WebhookState(stores, lambda: chain_ids)
+    context = EngineContext(config, network, store, logs, disk, stores, indexes, webhooks)
     if not restarted:
         counters.clear(data_dir / "run")
     ensure_identity(data_dir / "staking")
@@ -172,6 +177,7 @@ async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, 
         loops.append(partial(_watch_session, store))
     if config.chain:
         loops.append(partial(watch_chain_checks, _chain_checks(context), health))
+        loops.append(partial(watch_webhooks, context.webhooks, health))
     tasks = [asyncio.create_task(loop()) for loop in loops]
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, log, stop))

@@ -19,6 +19,7 @@ from icefall.compose.app_parts import links_page, listener_app, node_origins
 from icefall.compose.node_setup import configured_network, freshness, health_limit_ns, node_logs
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.stores import stores_of
+from icefall.compose.webhook_state import WebhookState
 from icefall.config.settings import Config
 from icefall.db.engine import Reader
 from icefall.evm.reading.directory import ChainDirectory
@@ -59,6 +60,7 @@ def node_app(config: Config) -> App:
         Freshness: freshness(data_dir, health_limit_ns(config)),
         ChainDirectory: ServedChains(config, stores).directory,
     }
+    chain_ids = [chain.id for chain in config.chain]
     return listener_app(
         NODE,
         config,
@@ -68,6 +70,7 @@ def node_app(config: Config) -> App:
         node=node,
         headers=[("node-id", info.node_id_text)],
         mounts=_mounts(network, store, version, chains, followed),
+        webhooks=WebhookState(stores, lambda: chain_ids),
         site=links_page("Node interfaces", config) if DIALECTS[config.dialect].has_links_page else None,
     )
 

@@ -25,6 +25,7 @@ from icefall.compose.app_parts import (
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
+from icefall.compose.webhook_state import WebhookState
 from icefall.compose.webhooks import WebhookParts, webhook_services
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
@@ -70,6 +71,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         reports_program=not with_engine,  # the node's listener does
         site=_explorer(config, with_engine=with_engine) if config.explorer else None,
         close=webhooks.close,
+        webhooks=WebhookState(stores, lambda: [chain.info.id for chain in served.directory.all()]),
     )
 
 

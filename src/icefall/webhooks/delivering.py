@@ -26,6 +26,7 @@ from icefall.webhooks.matching import EventDetail, decode_detail
 from icefall.webhooks.messages import Finished, WebhookMessages
 from icefall.webhooks.model import FAILED, INACTIVE, Attempt, Message, OutboxEvent, Webhook
 from icefall.webhooks.outbox import SQL
+from icefall.webhooks.registry import SQL as ACCESS_SQL
 from icefall.webhooks.registry import WebhookRegistry
 from icefall.webhooks.retrying import LEASE_S, Outcome, verdict, why_given_up
 from icefall.webhooks.secrets import WebhookSecrets
@@ -69,6 +70,15 @@ class OutboxReader:
     async def after(self, sequence: int) -> list[OutboxEvent]:
         rows = await self._reader.rows(SQL.events_after, {"sequence": sequence, "count": _PAGE})
         return [OutboxEvent(*row) for row in rows]
+
+    async def behind(self, access: Reader) -> int:
+        """How many events come after the one up to which messages were made."""
+        outbox = await self.outbox_id()
+        if not outbox:
+            return 0
+        rows = await access.rows(ACCESS_SQL.webhook_cursor_read, {"chain_id": self.chain_id})
+        sequence = rows[0][1] if rows and rows[0][0] == outbox else 0
+        return int((await self._reader.rows(SQL.newest_sequence))[0][0]) - sequence
 
     async def event(self, event: str) -> StoredEvent | None:
         rows = await self._reader.rows(SQL.event, {"id": event})

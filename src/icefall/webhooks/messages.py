@@ -60,11 +60,15 @@ class MessageCount(NamedTuple):
 
 
 class DeliveryState(NamedTuple):
-    """How many messages wait, since when the oldest does, and the counters by name."""
+    """How many webhooks there are, and are active; how many messages wait, since when the oldest does, and the counters
+    by name. `behind` are the events of each chain that are not messages yet."""
 
+    webhooks: int
+    active: int
     pending: int
     oldest: float | None
     counters: dict[str, int]
+    behind: dict[str, int] = {}  # noqa: RUF012 - never changed
 
 
 class WebhookMessages:
@@ -192,8 +196,7 @@ class WebhookMessages:
         await self._store.write(lambda tx: tx.run(SQL.put_counter, {"name": SEEN_AT, "value": int(now)}))
 
     async def state(self) -> DeliveryState:
-        ((pending, oldest),) = await self._reader.rows(SQL.pending_messages)
-        return DeliveryState(pending, oldest, dict(await self._reader.rows(SQL.webhook_counters)))
+        return await state_of(self._reader)
 
     async def pending(self, webhook: str) -> int:
         return int((await self._reader.rows(SQL.pending_of, {"webhook": webhook}))[0][0])
@@ -267,6 +270,13 @@ def _row(
 ) -> dict[str, object]:
     made = Message(message, event, webhook, number, kind, PENDING, chain_id, block, tx_hash, now, 0, now, None, body)
     return msgspec.structs.asdict(made)
+
+
+async def state_of(access: Reader) -> DeliveryState:
+    """The state of delivery in the access store."""
+    ((webhooks, active),) = await access.rows(SQL.count_webhooks)
+    ((pending, oldest),) = await access.rows(SQL.pending_messages)
+    return DeliveryState(webhooks, active, pending, oldest, dict(await access.rows(SQL.webhook_counters)))
 
 
 def message_of(row: Sequence[object]) -> Message:

@@ -1,7 +1,7 @@
 """The endpoints about the service itself: its health check, and the counters of a program in Prometheus' format."""
 
 import time
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -17,6 +17,7 @@ from icefall.node.health.runner import HEALTH, Freshness, reported_results
 from icefall.node.store import NodeReader, StoredResult
 from icefall.observe.counters import FIELDS, totals
 from icefall.observe.program import Processes, ProcessReader, ProgramProcess
+from icefall.webhooks.messages import DeliveryState
 
 
 class Indicator(RestResult, frozen=True):
@@ -76,6 +77,7 @@ class CounterSource(msgspec.Struct, frozen=True):
     data_dir: Path | None = None
     node: NodeReader | None = None
     fresh: Freshness | None = None
+    webhooks: Callable[[], Awaitable[DeliveryState | None]] | None = None
 
 
 class CounterFamily(NamedTuple):
@@ -135,6 +137,11 @@ _CHAIN_COUNTS = {
 }
 _REPLICA_LAG = CounterFamily("icefall_replica_lag_seconds", GAUGE, "replica", "Age that rows of a replica may have")
 _REPLICA_USED = CounterFamily("icefall_replica_usable", GAUGE, "replica", "1 when chains are read from the replica")
+_WEBHOOK_ATTEMPTS = CounterFamily("icefall_webhook_attempts_total", COUNTER, "outcome", "Attempts to send a message")
+_WEBHOOK_MESSAGES = CounterFamily("icefall_webhook_messages_total", COUNTER, "outcome", "Messages that have ended")
+_WEBHOOK_QUEUE = CounterFamily("icefall_webhook_queue", GAUGE, "state", "Messages that wait, and events not read yet")
+_WEBHOOK_OLDEST = CounterFamily("icefall_webhook_oldest_seconds", GAUGE, "state", "Age of the oldest that waits")
+_WEBHOOKS = CounterFamily("icefall_webhooks", GAUGE, "status", "Webhooks by status")
 _STORE = CounterFamily("icefall_store_size_bytes", GAUGE, "store", "Size of a store with its -wal file")
 _BUILD = CounterFamily("icefall_build_info", GAUGE, "version", "Version of this program")
 METRICS = (
@@ -142,7 +149,9 @@ METRICS = (
     *_PROCESS.values(),
     *_NODE_CHAIN.values(),
     *(_CHECK, _SYNCED, _HEALTHY, *_CHAIN_GAUGES.values(), *_CHAIN_COUNTS.values()),
-    *(_REPLICA_LAG, _REPLICA_USED, _STORE, _BUILD),
+    *(_REPLICA_LAG, _REPLICA_USED),
+    *(_WEBHOOK_ATTEMPTS, _WEBHOOK_MESSAGES, _WEBHOOK_QUEUE, _WEBHOOK_OLDEST, _WEBHOOKS),
+    *(_STORE, _BUILD),
 )
 
 
@@ -173,8 +182,24 @@ async def _program_lines(source: CounterSource, data_dir: Path, chains: ChainDir
         states = await chains.replicas.states()
         lines += _family(_REPLICA_LAG, [(one.name, one.lag_s) for one in states if one.lag_s is not None])
         lines += _family(_REPLICA_USED, [(one.name, float(not one.problem)) for one in states])
+    delivery = await source.webhooks() if source.webhooks is not None else None
+    if delivery is not None:
+        lines += _webhook_lines(delivery, time.time())
     lines += _family(_STORE, _sizes(data_dir))
     return lines + _family(_BUILD, [(source.version, 1.0)])
+
+
+def _webhook_lines(state: DeliveryState, now: float) -> list[str]:
+    """The metrics of delivery, which no process keeps in memory: the same after a restart."""
+    count = state.counters.get
+    lines = _family(_WEBHOOK_ATTEMPTS, [(one, float(count(f"attempts_{one}", 0))) for one in ("taken", "failed")])
+    lines += _family(_WEBHOOK_MESSAGES, [(one, float(count(f"messages_{one}", 0))) for one in ("delivered", "failed")])
+    waiting = [("pending", float(state.pending)), ("not_taken_over", float(sum(state.behind.values())))]
+    lines += _family(_WEBHOOK_QUEUE, waiting)
+    age_s = 0.0 if state.oldest is None else max(0.0, now - state.oldest)
+    lines += _family(_WEBHOOK_OLDEST, [("pending", age_s)])
+    inactive = state.webhooks - state.active
+    return lines + _family(_WEBHOOKS, [("active", float(state.active)), ("inactive", float(inactive))])
 
 
 class _Consensus(msgspec.Struct, frozen=True, rename="camel"):

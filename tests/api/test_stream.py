@@ -3,6 +3,7 @@
 import asyncio
 import json
 import socket
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from icefall.errors import TooManyRequests
 from icefall.evm.deriving.packing import packed
 from icefall.evm.model import BlockRows
 from icefall.evm.packed import ResolvedBlock
+from icefall.evm.reading import live
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 
 CHAIN = "anvil-1"
@@ -140,6 +142,33 @@ def test_transfers_of_an_address(served: Served) -> None:
     assert {one["chainId"] for one in moves} == {recorded.id}
 
 
+def test_transfers_of_a_token_and_of_an_address_in_it(served: Served) -> None:
+    recorded = naive(CHAIN)
+    last = recorded.blocks[-1].rows.block.number
+    moves = [(one.rows.block.number, move) for one in recorded.blocks[-900:] for move in recorded._moves(one)]
+    token = Counter(move.token for _, move in moves).most_common(1)[0][0]
+    sender = Counter(move.sender for _, move in moves if move.token == token).most_common(1)[0][0]
+    for query, wanted in (
+        ("", [(number, move) for number, move in moves if move.token == token]),
+        (
+            f"&address={address_text(sender)}",
+            [(number, move) for number, move in moves if move.token == token and sender in (move.sender, move.to)],
+        ),
+    ):
+        path = f"/v1/stream?types=transfers&token={address_text(token)}{query}&lastEventId={id_of(last - 900)}"
+        listening = Listening(served, path)
+        events = listening.until(id_of(last))
+        listening.close()
+        sent = [one["data"]["transfer"] for one in events if one.get("event") == "transfer"]
+        assert wanted
+        assert [(int(one["blockNumber"]), one["logIndex"]) for one in sent] == [
+            (number, move.log_index)
+            for number, move in sorted(
+                wanted, key=lambda one: (one[0], one[1].log_index, getattr(one[1], "position", 0))
+            )
+        ]
+
+
 @pytest.mark.parametrize(
     "query", ["types=all", "types=", "types=transfers", "lastEventId=x", "lastEventId=1:2", "chainId=9"]
 )
@@ -242,6 +271,40 @@ def test_a_rollback_is_an_event(tmp_path: Path) -> None:
         events = growing.news(wrong)
         assert events[1]["event"] == "reorg"
         assert events[1]["data"] == {"chainId": "7", "blockNumber": ancestor}
+    growing.scene.close()
+
+
+def test_streams_of_a_worker_share_what_they_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The transactions of a block are read for the first stream, and no row for a stream that has everything."""
+    monkeypatch.setattr(live, "TIP_AGE_S", float("inf"))
+    growing = Growing(tmp_path)
+    growing.scene.put([made_block(number, 1_700_000_000 + number, 2) for number in range(1, 4)])
+    (chain,) = growing.chains.all()
+    read: list[str] = []
+    rows = chain.reader.rows
+
+    async def counted(statement: str, params: Any = ()) -> Any:
+        read.append(statement)
+        return await rows(statement, params)
+
+    async def run() -> None:
+        texts, counts = [], []
+        for _ in range(3):
+            params = StreamParams(types=("transactions",))
+            events = stream._Events(params, [chain], INTERFACE, {})
+            before = len(read)
+            texts.append(b"".join(await events._news_of_one_history(chain)))
+            counts.append(len(read) - before)
+            await chain.live.tip()
+            before = len(read)
+            assert await events._news_of_one_history(chain) == []
+            assert len(read) == before
+        assert texts[0].count(b"event: transaction") == 2
+        assert texts == texts[:1] * 3
+        assert counts[1] == counts[2] < counts[0]
+
+    monkeypatch.setattr(chain.reader, "rows", counted)
+    asyncio.run(run())
     growing.scene.close()
 
 

@@ -17,6 +17,7 @@ PARAMS: dict[str, str] = {
     "avm.getAllBalances.address": "Address on the X-Chain.",
     "avm.getBalance.address": "Address on the X-Chain.",
     "stream.address": "Only transactions and transfers of this address.",
+    "stream.token": "Only transfers of this token; with an address, those of both.",
     "stream.chainId": "Only this chain; without it all.",
     "types": "Kinds of events, separated by commas; transfers need an address.",
     "lastEventId": "ID of the last event received; browsers send it as the header Last-Event-ID.",

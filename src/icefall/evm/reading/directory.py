@@ -30,6 +30,7 @@ from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
 from icefall.evm.reading.lists.rows import AddressLists
+from icefall.evm.reading.live import LiveBlocks
 from icefall.evm.reading.one_history import CheckedReader, Standbys
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
@@ -201,6 +202,7 @@ class EvmChain:
         self.reader = CheckedReader(reader, standbys)
         self._lists = StampedCache(partial(lists_of, self.reader))
         self.blocks = ChainReader(self.reader)
+        self.live = LiveBlocks(self.blocks.tip)
         self.transfers = TransferReader(self.reader)
         self.balances = BalanceReader(self.reader, state)
         self.tokens = TokenReader(self.reader)

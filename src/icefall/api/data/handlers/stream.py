@@ -1,7 +1,8 @@
 """The live stream: new blocks, transactions and transfers as they are indexed, as Server-Sent Events.
 
 Events come from the store, block by block, at the pace of the client: nothing is queued, and every worker can continue
-a stream that another began. The ID that a client resumes from names the last complete block of every chain; it is sent
+a stream that another began. All streams of a worker share what they read of a chain: its newest block, and the events
+that are the same for all. The ID that a client resumes from names the last complete block of every chain; it is sent
 after the events of that block, so a block may be seen twice but none is missed.
 
 An ID holds the beginnings of hashes: of the last block, and of older ones at distances that double. So a stream finds a
@@ -25,6 +26,7 @@ from icefall.api.http.rest_params import EVENT_ID_SIZE_MAX
 from icefall.api.http.streams import KEEP_ALIVE, EventStream, event, position
 from icefall.errors import BadRequest, Unavailable
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.evm.reading.live import EventKey
 from icefall.evm.reading.model import BlockRead, PageRange, TransferRead, TxRead
 from icefall.evm.reading.one_history import in_one_history
 from icefall.evm.standards import STANDARDS
@@ -78,14 +80,19 @@ def older_numbers(number: int) -> list[int]:
     return [((number >> level) - 1) << level for level in range(number.bit_length())]
 
 
+def _place_hash(tip: BlockRead, number: int) -> str:
+    """The hash by which a stream that was sent this block knows that nothing has changed; empty for another one."""
+    return _short_hash(tip) if tip.number == number else ""
+
+
 def _short_hash(block: BlockRead) -> str:
     return block.block_hash.hex()[:_HASH_SIZE]
 
 
 async def stream(params: StreamParams, chains: ChainDirectory, dialect: Dialect) -> EventStream:
     wanted = [await chains.find(params.chain_id)] if params.chain_id is not None else chains.all()
-    if "transfers" in params.types and params.address is None:
-        raise BadRequest("address is missing: transfers are streamed of one address")
+    if "transfers" in params.types and params.address is None and params.token is None:
+        raise BadRequest("address or token is missing: transfers are streamed of one address or token")
     places = _places(params.last_event_id, wanted)
     return EventStream(lambda: _Events(params, wanted, dialect, places).pieces())
 
@@ -115,6 +122,7 @@ class _Events:
         self._chains = chains
         self._dialect = dialect
         self._places = places
+        self._made: dict[EventKey, list[bytes]] = {}
 
     async def pieces(
         self, clock: Callable[[], float] = time.monotonic, lifetime_s: float = LIFETIME_S
@@ -151,21 +159,24 @@ class _Events:
 
         async def read() -> list[bytes]:
             self._places.pop(chain.info.id, None)
+            self._made = {}
             if begin is not None:
                 self._places[chain.info.id] = copy.deepcopy(begin)
             return [piece async for piece in self._news(chain)]
 
-        return await in_one_history(read)
+        news = await in_one_history(read)
+        chain.live.keep(self._made)  # only what was read in one history
+        return news
 
     async def _news(self, chain: EvmChain) -> AsyncGenerator[bytes, None]:
         """Yield the events of the next block of a chain, if there is one."""
+        place = self._places.get(chain.info.id)
         try:
-            tip = await chain.blocks.tip()
+            tip = await (chain.live.tip() if place is not None else chain.blocks.tip())
         except Unavailable:
             return  # not indexed yet
-        if tip is None:
-            return
-        place = self._places.get(chain.info.id)
+        if tip is None or (place is not None and place.hashes.get(place.number) == _place_hash(tip, place.number)):
+            return  # nothing new, and no row was read for it
         if place is None:  # from now on: the newest block says where that is
             place = self._places[chain.info.id] = _Place(tip.number - 1, {})
         elif (ancestor := await self._replaced(chain, place)) is not None:
@@ -210,18 +221,28 @@ class _Events:
     async def _of_block(self, chain: EvmChain, block: BlockRead) -> AsyncGenerator[bytes, None]:
         types = self._params.types
         if "transactions" in types:
-            txs = await self._txs(chain, block)
-            context = await context_for(chain, self._dialect, txs)
-            for tx in txs:
-                yield event("transaction", native(context, tx))
-        if "transfers" in types and self._params.address is not None:
-            rows = await self._transfers(chain, block, self._params.address)
+            for piece in await self._transactions(chain, block):
+                yield piece
+        if "transfers" in types:
+            rows = await self._transfers(chain, block)
             context = await context_for(chain, self._dialect, rows)
             for row in rows:
                 rendered = TransferEvent(chain_id=chain.info.id, transfer=transfer(context, row))
                 yield event("transfer", rendered)
         if "blocks" in types:
             yield event("block", rendered_block(chain.info.id, block))
+
+    async def _transactions(self, chain: EvmChain, block: BlockRead) -> list[bytes]:
+        """The events of transactions. Those of all transactions of a block are made once for all streams."""
+        key = (block.block_hash, "transactions")
+        made = chain.live.made(key) if self._params.address is None else None
+        if made is None:
+            txs = await self._txs(chain, block)
+            context = await context_for(chain, self._dialect, txs)
+            made = [event("transaction", native(context, tx)) for tx in txs]
+            if self._params.address is None:
+                self._made[key] = made
+        return made
 
     async def _txs(self, chain: EvmChain, block: BlockRead) -> list[TxRead]:
         """The transactions of a block in their order; those that the address took part in, if one is given."""
@@ -237,11 +258,16 @@ class _Events:
             await asyncio.sleep(0)
         return txs[::-1]
 
-    @staticmethod
-    async def _transfers(chain: EvmChain, block: BlockRead, address: bytes) -> list[TransferRead]:
+    async def _transfers(self, chain: EvmChain, block: BlockRead) -> list[TransferRead]:
+        """The transfers of the address, or of the token, or of both, in their order."""
+        address, token = self._params.address, self._params.token
         span = PageRange(block.number, block.number + 1)
-        found = [await chain.lists.transfers_of(one.number, address, span, ROWS_MAX) for one in STANDARDS]
-        return sorted((row for rows in found for row in rows), key=lambda row: (row.log_at, row.position))
+        if address is not None:
+            found = [await chain.lists.transfers_of(one.number, address, span, ROWS_MAX) for one in STANDARDS]
+        else:
+            found = [await chain.transfers.in_token(token or b"", span, ROWS_MAX)]
+        wanted = (row for rows in found for row in rows if token is None or row.token == token)
+        return sorted(wanted, key=lambda row: (row.log_at, row.position))
 
 
 async def _is_part(chain: EvmChain, place: _Place, number: int) -> bool:

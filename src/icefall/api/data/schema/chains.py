@@ -130,10 +130,11 @@ class StreamParams(RestParams, frozen=True):
     address: MaybeAddress = None
     types: EventTypes = ("blocks", "transactions")
     last_event_id: LastEventId = ""
+    token: MaybeAddress = None
 
 
 class TransferEvent(RestResult, frozen=True):
-    """A transfer of the address. `transfer` is an item of the transfer lists."""
+    """A transfer of the address or token. `transfer` is an item of the transfer lists."""
 
     chain_id: str
     transfer: Any

@@ -9,6 +9,7 @@ ENGINES = ("sqlite", "postgres", "citus")
 
 # Fails on the demo: made already by the first of two calls, or not a transaction that can be issued.
 FAILS = {"admin.alias", "admin.aliasChain", "admin.startCPUProfiler", "admin.stopCPUProfiler", "avm.issueTx"}
+FAILS |= {"GET /v1/networks/{network}/blockchains/{blockchainId}/vertices/{vertexHash}"}  # there are none
 FAILS |= {"platform.issueTx", "platform.getL1Validator"}  # not issued by a local network; none on the demo
 # Webhooks that are not there, and a URL that nothing may be sent to.
 FAILS |= {"POST /v1/webhooks", "POST /v1/webhooks/{id}:replay", "POST /v1/webhooks/{id}:test"}
@@ -175,6 +176,16 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/networks/{network}/blockchains/{blockchainId}/transactions:listStaking": (17, 5, 5),
         "GET /v1/networks/{network}/blockchains/{blockchainId}/utxos": (2, 2, 2),
         "GET /v1/networks/{network}/blockchains/{blockchainId}/balances": (5, 5, 5),
+        "GET /v1/networks/{network}/blockchains/{blockchainId}/nodes/{nodeId}/blocks": (2, 2, 2),
+        "POST /v1/networks/{network}/blockchains/{blockchainId}/utxos": (2, 2, 2),
+        "GET /v1/networks/{network}/blockchains/{blockchainId}/lastActivityTimestampByAddresses": (3, 2, 2),
+        "POST /v1/networks/{network}/blockchains/{blockchainId}/lastActivityTimestampByAddresses": (3, 2, 2),
+        "GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}": (1, 1, 1),
+        "GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions": (27, 3, 3),
+        "GET /v1/networks/{network}/blockchains/{blockchainId}/vertices": (0, 0, 0),
+        "GET /v1/networks/{network}/blockchains/{blockchainId}/vertices/{vertexHash}": (0, 0, 0),
+        "GET /v1/networks/{network}/blockchains/{blockchainId}/vertices:listByHeight": (0, 0, 0),
+        "GET /v1/networks/{network}/addresses:listChainIds": (3, 3, 3),
         "GET /ext/metrics": (0, 0, 0),
         "GET /openapi.json": (0, 0, 0),
         "GET /docs": (0, 0, 0),

@@ -42,6 +42,8 @@ MIGRATIONS = {
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",
     "node/0103_platform.sqlite.sql": "9768db8da4c23303",
+    "node/0104_lists.postgres.sql": "54152aee3ab9466d",
+    "node/0104_lists.sqlite.sql": "9934689ea8202733",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

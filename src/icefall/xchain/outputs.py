@@ -123,7 +123,7 @@ def spend_outputs(tx: Transaction, spent: Iterable[SpentOutput]) -> list[tuple[b
 
 
 def put_proposers(tx: Transaction, chain_id: bytes, blocks: Iterable[tuple[int, bytes]]) -> None:
-    """Note who proposed blocks, given by height and container; those that nobody signed have no proposer."""
+    """Note who proposed blocks, given by height and container; those that no proposer signed have no proposer."""
     rows = [(chain_id, node_id, height) for height, raw in blocks for node_id in _proposer(raw)]
     tx.run_many(SQL.put_proposed, rows)
 

@@ -4,6 +4,7 @@ goes before that of `name`.
 
 from icefall.api.describing.networks_glossary import NETWORKS_PARAMS
 from icefall.api.describing.platform_glossary import PLATFORM_PARAMS
+from icefall.api.describing.x_glossary import X_PARAMS
 
 PARAMS: dict[str, str] = {
     "orgId": "Accepted and ignored: there are no organisations here.",
@@ -83,7 +84,7 @@ PARAMS: dict[str, str] = {
     "txHash": "Hash of the transaction: 0x and 64 hex digits.",
     "txID": "ID of the transaction.",
 }
-PARAMS |= PLATFORM_PARAMS | NETWORKS_PARAMS
+PARAMS |= PLATFORM_PARAMS | NETWORKS_PARAMS | X_PARAMS
 
 _OF_WEBHOOKS = (
     "getWebhook", "updateWebhook", "deactivateWebhook", "getAddressesFromWebhook", "addAddressesToWebhook",

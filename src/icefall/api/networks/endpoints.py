@@ -11,7 +11,7 @@ from icefall.api.networks.schema.blocks import (
     PrimaryNetworkBlock,
     PrimaryNetworkBlockPage,
 )
-from icefall.api.networks.schema.c_chain import UtxosParams
+from icefall.api.networks.schema.c_chain import ChainUtxosParams
 from icefall.api.networks.schema.transactions import (
     PlatformBalancesParams,
     PlatformTransactionPage,
@@ -46,7 +46,7 @@ NETWORKS_ENDPOINTS: tuple[Rest, ...] = (
          result=PlatformTransactionPage, handler=transactions.list_staking, listeners=(DATA,), weight=Weight.XL,
          operation="listActivePrimaryNetworkStakingTransactions",
          summary="Staking transactions of the P-Chain whose stake is active, newest first."),
-    Rest(verb="GET", path=f"{CHAIN}/utxos", params=UtxosParams, result=any_chain.AnyUtxoPage,
+    Rest(verb="GET", path=f"{CHAIN}/utxos", params=ChainUtxosParams, result=any_chain.AnyUtxoPage,
          handler=any_chain.list_utxos, listeners=(DATA,), weight=Weight.XL, operation="getUtxosByAddresses",
          summary="Outputs of addresses on a chain, staked ones included, newest first."),
     Rest(verb="GET", path=f"{CHAIN}/balances", params=PlatformBalancesParams, result=any_chain.AnyBalances,

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from icefall.api.networks.handlers.posted import posted_addresses
 from icefall.api.networks.network import C_CHAIN, P_CHAIN, X_CHAIN, Networks, PrimaryNetwork
 from icefall.api.networks.render.c_chain import c_transactions
 from icefall.api.networks.render.transactions import rendered_txs
@@ -12,13 +11,12 @@ from icefall.api.networks.render.x_chain import x_transactions
 from icefall.api.networks.schema.assets import PlatformUtxoResult
 from icefall.api.networks.schema.c_chain import (
     ActivityParams,
-    AddressChains,
-    AddressChainsResult,
     AddressesBody,
     ChainIdsParams,
-    ChainParams,
-    CImportTransaction,
+    ChainsOfAddress,
+    ChainsOfAddressesResult,
     LastActivity,
+    NetworkChainParams,
 )
 from icefall.api.networks.schema.x_chain import UtxoResult
 from icefall.errors import NotFound
@@ -61,8 +59,8 @@ async def last_activity(params: ActivityParams, networks: Networks) -> LastActiv
     )
 
 
-async def posted_last_activity(params: ChainParams, body: AddressesBody, networks: Networks) -> LastActivity:
-    addresses = posted_addresses(body)
+async def posted_last_activity(params: NetworkChainParams, body: AddressesBody, networks: Networks) -> LastActivity:
+    addresses = body.read()
     asked = ActivityParams(network=params.network, blockchain_id=params.blockchain_id, addresses=addresses)
     return await last_activity(asked, networks)
 
@@ -80,9 +78,7 @@ async def _on_c(network: PrimaryNetwork, addresses: Sequence[bytes]) -> _Newest 
     if not rows:
         return None
     (tx,) = await c_transactions(network, rows)
-    consumed = tx.consumed_utxos if isinstance(tx, CImportTransaction) else []
-    made = [] if isinstance(tx, CImportTransaction) else tx.emitted_utxos
-    return _Newest(rows[0].time, rows[0].height, tx.tx_hash, consumed, made)
+    return _Newest(rows[0].time, rows[0].height, tx.tx_hash, tx.consumed_utxos or [], tx.emitted_utxos or [])
 
 
 async def _on_p(network: PrimaryNetwork, addresses: Sequence[bytes]) -> _Newest | None:
@@ -104,7 +100,7 @@ async def _on_p(network: PrimaryNetwork, addresses: Sequence[bytes]) -> _Newest 
     return _Newest(rows[0].time, rows[0].height, tx.tx_hash, tx.consumed_utxos, emitted)
 
 
-async def chain_ids(params: ChainIdsParams, networks: Networks) -> AddressChainsResult:
+async def chain_ids(params: ChainIdsParams, networks: Networks) -> ChainsOfAddressesResult:
     """Chains on which each address ever owned an output; of C, one in the shared memory."""
     network = await networks.listed(params.network, P_CHAIN, X_CHAIN, C_CHAIN)
     found = []
@@ -115,5 +111,5 @@ async def chain_ids(params: ChainIdsParams, networks: Networks) -> AddressChains
             if await network.outputs.owns_on(network.chain_id(chain), address)
             or (chain == P_CHAIN and await network.lists.owns(address))
         ]
-        found.append(AddressChains(address=network.address(address), blockchain_ids=[id_text(one) for one in chains]))
-    return AddressChainsResult(addresses=found)
+        found.append(ChainsOfAddress(address=network.address(address), blockchain_ids=[id_text(one) for one in chains]))
+    return ChainsOfAddressesResult(addresses=found)

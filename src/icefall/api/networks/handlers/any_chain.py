@@ -4,7 +4,6 @@ from msgspec import UNSET, UnsetType, structs
 
 from icefall.api.http.paging import Paging, pack_cursor
 from icefall.api.networks.handlers import blocks, c_chain, outputs, transactions, utxos, x_chain
-from icefall.api.networks.handlers.posted import posted_addresses
 from icefall.api.networks.handlers.utxos import NetworkClock
 from icefall.api.networks.handlers.x_chain import cut, range_of
 from icefall.api.networks.network import C_CHAIN, P_CHAIN, X_CHAIN, Networks
@@ -19,12 +18,11 @@ from icefall.api.networks.schema.blocks import (
 )
 from icefall.api.networks.schema.c_chain import (
     AddressesBody,
-    CExportTransaction,
-    CImportTransaction,
+    ChainUtxosParams,
+    CTransaction,
     CTransactionPage,
     NodeBlocksParams,
     PostedUtxosParams,
-    UtxosParams,
 )
 from icefall.api.networks.schema.transactions import (
     PlatformBalancesParams,
@@ -37,18 +35,15 @@ from icefall.api.networks.schema.transactions import (
 )
 from icefall.api.networks.schema.x_chain import (
     CBalancesResult,
-    UtxoPage,
+    ChainUtxoPage,
     XBalancesResult,
-    XLinearTransaction,
-    XNonLinearTransaction,
+    XTransaction,
     XTransactionPage,
 )
 
 AnyTransactionPage = PlatformTransactionPage | XTransactionPage | CTransactionPage
-AnyTransaction = (
-    PlatformTransaction | XLinearTransaction | XNonLinearTransaction | CExportTransaction | CImportTransaction
-)
-AnyUtxoPage = PlatformUtxoPage | UtxoPage
+AnyTransaction = PlatformTransaction | XTransaction | CTransaction
+AnyUtxoPage = PlatformUtxoPage | ChainUtxoPage
 AnyBalances = PlatformBalancesResult | XBalancesResult | CBalancesResult
 _OF_NODE = "nodeBlocks"
 
@@ -108,7 +103,7 @@ async def get_transaction(params: PlatformTxParams, networks: Networks) -> AnyTr
     return await c_chain.get_transaction(params, networks)
 
 
-async def list_utxos(params: UtxosParams, networks: Networks, paging: Paging) -> AnyUtxoPage:
+async def list_utxos(params: ChainUtxosParams, networks: Networks, paging: Paging) -> AnyUtxoPage:
     chain = networks.which(params.network, params.blockchain_id)
     if chain == P_CHAIN:
         return await utxos.list_utxos(params, networks, paging)
@@ -118,7 +113,7 @@ async def list_utxos(params: UtxosParams, networks: Networks, paging: Paging) ->
 async def posted_utxos(
     params: PostedUtxosParams, body: AddressesBody, networks: Networks, paging: Paging
 ) -> AnyUtxoPage:
-    asked = UtxosParams(addresses=posted_addresses(body), **structs.asdict(params))
+    asked = ChainUtxosParams(addresses=body.read(), **structs.asdict(params))
     return await list_utxos(asked, networks, paging)
 
 

@@ -13,7 +13,7 @@ from icefall.api.networks.schema.blocks import (
     PrimaryNetworkBlock,
     PrimaryNetworkBlockPage,
 )
-from icefall.api.networks.schema.c_chain import CExportTransaction, CImportTransaction, CTransactionPage
+from icefall.api.networks.schema.c_chain import CTransaction, CTransactionPage
 from icefall.api.networks.schema.transactions import PlatformTxParams, PlatformTxsParams
 from icefall.errors import NotFound
 from icefall.wire.container.core_txs import unpack_core_tx
@@ -41,7 +41,7 @@ async def get_block(params: PlatformBlockParams, networks: Networks) -> PrimaryN
     return block
 
 
-async def get_transaction(params: PlatformTxParams, networks: Networks) -> CExportTransaction | CImportTransaction:
+async def get_transaction(params: PlatformTxParams, networks: Networks) -> CTransaction:
     network = await networks.listed(params.network, C_CHAIN)
     row = await network.c_lists.tx(params.tx_hash)
     if row is None:

@@ -12,13 +12,13 @@ from icefall.api.networks.handlers.transactions import SCAN_MAX
 from icefall.api.networks.handlers.x_chain import cut
 from icefall.api.networks.network import C_CHAIN, Networks, PrimaryNetwork
 from icefall.api.networks.render.outputs import listed_utxo
-from icefall.api.networks.schema.c_chain import UtxosParams
+from icefall.api.networks.schema.c_chain import ChainUtxosParams
 from icefall.api.networks.schema.transactions import CategoryAmount, PlatformBalancesParams
 from icefall.api.networks.schema.x_chain import (
     AtomicAmount,
     CBalances,
     CBalancesResult,
-    UtxoPage,
+    ChainUtxoPage,
     XBalances,
     XBalancesResult,
 )
@@ -32,7 +32,7 @@ _UNSPENT, _SPENT = 0, 1
 _PLACE = struct.Struct(">q32s")  # of a cursor: time or amount, and the output's ID
 
 
-async def list_utxos(chain: str, params: UtxosParams, networks: Networks, paging: Paging) -> UtxoPage:
+async def list_utxos(chain: str, params: ChainUtxosParams, networks: Networks, paging: Paging) -> ChainUtxoPage:
     network = await networks.listed(params.network, chain)
     addresses, by_amount = network.parsed(params.addresses), params.sort_by == "amount"
     cursor = paging.after(_UTXOS, params)
@@ -56,10 +56,10 @@ async def list_utxos(chain: str, params: UtxosParams, networks: Networks, paging
     shown = [row for row in page if _can_spend(row, set(addresses))]
     await network.assets.load({unpack_utxo(row.raw).asset_id for row in shown})
     utxos = [listed_utxo(network, row, with_bytes=True) for row in shown]
-    return UtxoPage(next_page_token=token, utxos=utxos, chain_info=network.info(chain))
+    return ChainUtxoPage(next_page_token=token, utxos=utxos, chain_info=network.info(chain))
 
 
-def _is_wanted(row: ListedOutput, params: UtxosParams) -> bool:
+def _is_wanted(row: ListedOutput, params: ChainUtxosParams) -> bool:
     utxo = unpack_utxo(row.raw)
     return params.asset_id in (None, utxo.asset_id) and amount_of(utxo.output) >= params.min_utxo_amount
 

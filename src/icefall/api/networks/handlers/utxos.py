@@ -13,7 +13,7 @@ from icefall.api.networks.handlers.transactions import SCAN_MAX
 from icefall.api.networks.handlers.x_chain import cut
 from icefall.api.networks.network import Networks, PrimaryNetwork
 from icefall.api.networks.render.utxos import stored_utxo
-from icefall.api.networks.schema.c_chain import UtxosParams
+from icefall.api.networks.schema.c_chain import ChainUtxosParams
 from icefall.api.networks.schema.transactions import (
     CategoryAmount,
     PlatformBalances,
@@ -40,7 +40,7 @@ class NetworkClock(msgspec.Struct, frozen=True):
     now: Callable[[], float] = time.time
 
 
-async def list_utxos(params: UtxosParams, networks: Networks, paging: Paging) -> PlatformUtxoPage:
+async def list_utxos(params: ChainUtxosParams, networks: Networks, paging: Paging) -> PlatformUtxoPage:
     network = await networks.find(params.network, params.blockchain_id)
     if params.sort_by != "timestamp":
         raise BadRequest(f"outputs of the P-Chain are sorted by timestamp only, got {params.sort_by}")
@@ -59,7 +59,7 @@ async def list_utxos(params: UtxosParams, networks: Networks, paging: Paging) ->
     return PlatformUtxoPage(next_page_token=token, utxos=utxos, chain_info=network.chain_info)
 
 
-def _is_wanted(row: ListedUtxo, params: UtxosParams) -> bool:
+def _is_wanted(row: ListedUtxo, params: ChainUtxosParams) -> bool:
     utxo = unpack_utxo(row.raw)
     return params.asset_id in (None, utxo.asset_id) and plain_output(utxo.output)[0] >= params.min_utxo_amount
 

@@ -20,13 +20,12 @@ from icefall.api.networks.schema.blocks import (
 from icefall.api.networks.schema.transactions import PlatformTxParams, PlatformTxsParams
 from icefall.api.networks.schema.x_chain import (
     AssetDetails,
-    AssetParams,
     AssetTxsParams,
+    NetworkAssetParams,
     VertexParams,
     VerticesAtParams,
     VerticesParams,
-    XLinearTransaction,
-    XNonLinearTransaction,
+    XTransaction,
     XTransactionPage,
     XVertex,
     XVertexPage,
@@ -110,7 +109,7 @@ async def get_block(params: PlatformBlockParams, networks: Networks) -> PrimaryN
 # -- transactions --------------------------------------------------------------------------------------------------
 
 
-async def get_transaction(params: PlatformTxParams, networks: Networks) -> XLinearTransaction | XNonLinearTransaction:
+async def get_transaction(params: PlatformTxParams, networks: Networks) -> XTransaction:
     network = await networks.listed(params.network, X_CHAIN)
     row = await network.x_lists.tx(params.tx_hash)
     if row is None:
@@ -182,7 +181,7 @@ def _fitting(rows: Sequence[AssetChainTx]) -> int:
 # -- assets and vertices -------------------------------------------------------------------------------------------
 
 
-async def get_asset(params: AssetParams, networks: Networks) -> AssetDetails:
+async def get_asset(params: NetworkAssetParams, networks: Networks) -> AssetDetails:
     network = await networks.find_x(params.network, params.blockchain_id)
     row = await network.x_lists.tx(params.asset_id)
     unsigned = unpack_tx(row.raw, GENESIS_SIZE_MAX).unsigned if row is not None else None

@@ -7,7 +7,7 @@ from icefall.api.networks.render.blocks import proposer_of
 from icefall.api.networks.render.outputs import asset_of, credentials_of, listed_utxo, unseen_utxo
 from icefall.api.networks.render.utxos import sums
 from icefall.api.networks.schema.blocks import PrimaryNetworkBlock
-from icefall.api.networks.schema.c_chain import CExportTransaction, CImportTransaction, EvmInput, EvmOutput
+from icefall.api.networks.schema.c_chain import CTransaction, EvmInput, EvmOutput
 from icefall.api.networks.schema.x_chain import UtxoResult
 from icefall.node.core_chain import CoreBlock, StoredCoreTx
 from icefall.wire.container.core_txs import CoreTx, unpack_core_tx
@@ -42,7 +42,7 @@ def c_block(row: CoreBlock) -> PrimaryNetworkBlock | None:
 
 async def c_transactions(
     network: PrimaryNetwork, rows: Sequence[StoredCoreTx], *, with_keys: bool = False
-) -> list[CExportTransaction | CImportTransaction]:
+) -> list[CTransaction]:
     """Transactions as they are sent. `with_keys`: with the keys of their signatures, which take long to recover."""
     txs = [unpack_core_tx(row.raw) for row in rows]
     ids = [input_id(one.txid, one.output_index) for tx in txs for one in tx.inputs]
@@ -70,11 +70,9 @@ def _fields(network: PrimaryNetwork, row: StoredCoreTx, tx: CoreTx) -> dict[str,
     }
 
 
-def _import(
-    network: PrimaryNetwork, row: StoredCoreTx, tx: CoreTx, known: _Known, *, with_keys: bool
-) -> CImportTransaction:
+def _import(network: PrimaryNetwork, row: StoredCoreTx, tx: CoreTx, known: _Known, *, with_keys: bool) -> CTransaction:
     accounts = [(one.asset_id, one.amount) for one in tx.accounts]
-    return CImportTransaction(
+    return CTransaction(
         tx_type="ImportTx",
         evm_outputs=[
             EvmOutput(to_address=f"0x{one.address.hex()}", asset=network.assets.amount(one.asset_id, one.amount))
@@ -103,12 +101,10 @@ def _consumed(
     return found
 
 
-def _export(
-    network: PrimaryNetwork, row: StoredCoreTx, tx: CoreTx, known: _Known, *, with_keys: bool
-) -> CExportTransaction:
+def _export(network: PrimaryNetwork, row: StoredCoreTx, tx: CoreTx, known: _Known, *, with_keys: bool) -> CTransaction:
     made = [known[input_id(tx.txid, index), network.c_chain_id] for index in range(len(tx.outputs))]
     digest = tx.digest if with_keys else None
-    return CExportTransaction(
+    return CTransaction(
         tx_type="ExportTx",
         evm_inputs=[
             EvmInput(

@@ -9,7 +9,7 @@ from icefall.api.networks.render.blocks import proposer_of
 from icefall.api.networks.render.outputs import asset_of, credentials_of, listed_utxo, unseen_utxo
 from icefall.api.networks.render.utxos import sums
 from icefall.api.networks.schema.blocks import PrimaryNetworkBlock
-from icefall.api.networks.schema.x_chain import AssetDetails, UtxoResult, XLinearTransaction, XNonLinearTransaction
+from icefall.api.networks.schema.x_chain import AssetDetails, UtxoResult, XTransaction
 from icefall.wire.avm.codec import unpack_block, unpack_tx
 from icefall.wire.avm.types import CreateAssetTx, ExportTx, ImportTx, Tx
 from icefall.wire.avm.utxos import consumed, exported, imported, produced
@@ -66,7 +66,7 @@ def _utxo_ids(tx: Tx) -> list[bytes]:
 
 async def x_transactions(
     network: PrimaryNetwork, rows: Sequence[AssetChainTx], *, with_keys: bool = False
-) -> list[XLinearTransaction | XNonLinearTransaction]:
+) -> list[XTransaction]:
     """Transactions as they are sent. `with_keys`: with the keys of their signatures, which take long to recover."""
     txs = [unpack_tx(row.raw, GENESIS_SIZE_MAX) for row in rows]
     ids = [utxo_id for tx in txs for utxo_id in _utxo_ids(tx)]
@@ -75,9 +75,7 @@ async def x_transactions(
     return [_transaction(network, row, tx, known, with_keys=with_keys) for row, tx in zip(rows, txs, strict=True)]
 
 
-def _transaction(
-    network: PrimaryNetwork, row: AssetChainTx, tx: Tx, known: _Known, *, with_keys: bool
-) -> XLinearTransaction | XNonLinearTransaction:
+def _transaction(network: PrimaryNetwork, row: AssetChainTx, tx: Tx, known: _Known, *, with_keys: bool) -> XTransaction:
     unsigned, own = tx.unsigned, network.x_chain_id
     made = [known[input_id(one.txid, one.output_index), own] for one in (*produced(tx), *exported(tx))]
     taken = _consumed(network, row, tx, known, with_keys=with_keys)
@@ -95,13 +93,10 @@ def _transaction(
         "asset_created": asset_details(row.txid, unsigned, row.time) if isinstance(unsigned, CreateAssetTx) else UNSET,
     }
     if row.is_linear:
-        return XLinearTransaction(
-            chain_format="linear",
-            block_height=row.height,
-            block_hash=id_text(row.block_id),
-            **fields,  # type: ignore[arg-type]
-        )
-    return XNonLinearTransaction(chain_format="non-linear", vertices=[], **fields)  # type: ignore[arg-type]
+        fields |= {"chain_format": "linear", "block_height": row.height, "block_hash": id_text(row.block_id)}
+    else:
+        fields |= {"chain_format": "non-linear", "vertices": []}
+    return XTransaction(**fields)  # type: ignore[arg-type]
 
 
 def _consumed(

@@ -3,11 +3,12 @@
 from typing import Annotated, Literal
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from icefall.api.http.rest_params import PageSize, PageToken, SortOrder, Switch
-from icefall.api.http.structs import Page, RestParams, RestResult
+from icefall.api.http.structs import InvalidValue, Page, RestParams, RestResult
 from icefall.api.networks.params import (
+    POSTED_ADDRESSES_MAX,
     Addresses,
     ManyUtxos,
     MaybeId,
@@ -17,9 +18,11 @@ from icefall.api.networks.params import (
     PrimaryChain,
     Time,
     UtxoSortBy,
+    read_addresses,
 )
 from icefall.api.networks.schema.assets import NetworkAsset, PrimaryChainInfo
 from icefall.api.networks.schema.x_chain import UtxoCredential, UtxoResult
+from icefall.errors import BadRequest
 
 _ADDRESS_TEXT_MAX = 128 * 1024  # of 1,024 addresses
 
@@ -34,7 +37,7 @@ class NodeBlocksParams(RestParams, frozen=True):
     page_size: PageSize = 10
 
 
-class UtxosParams(RestParams, frozen=True):
+class ChainUtxosParams(RestParams, frozen=True):
     network: NetworkName
     blockchain_id: PrimaryChain
     addresses: Addresses
@@ -64,8 +67,15 @@ class AddressesBody(msgspec.Struct, frozen=True):
 
     addresses: Annotated[str, Meta(min_length=1, max_length=_ADDRESS_TEXT_MAX)]
 
+    def read(self) -> tuple[tuple[str, bytes], ...]:
+        """The addresses; BadRequest if one of them is none, or there are too many."""
+        try:
+            return read_addresses(self.addresses, POSTED_ADDRESSES_MAX)
+        except InvalidValue as invalid:
+            raise BadRequest(f"addresses must be {invalid}") from None
 
-class ChainParams(RestParams, frozen=True):
+
+class NetworkChainParams(RestParams, frozen=True):
     network: NetworkName
     blockchain_id: PrimaryChain
 
@@ -93,13 +103,13 @@ class ChainIdsParams(RestParams, frozen=True):
     addresses: Addresses
 
 
-class AddressChains(RestResult, frozen=True):
+class ChainsOfAddress(RestResult, frozen=True):
     address: str
     blockchain_ids: list[str]
 
 
-class AddressChainsResult(RestResult, frozen=True):
-    addresses: list[AddressChains]
+class ChainsOfAddressesResult(RestResult, frozen=True):
+    addresses: list[ChainsOfAddress]
 
 
 class EvmInput(RestResult, frozen=True):
@@ -118,7 +128,7 @@ class EvmOutput(RestResult, frozen=True):
 
 
 class CTransaction(RestResult, frozen=True, kw_only=True):
-    """The fields that every atomic transaction of C has."""
+    """An atomic transaction of C. An export takes from accounts and makes outputs, an import does the reverse."""
 
     tx_hash: str
     block_height: int
@@ -129,20 +139,13 @@ class CTransaction(RestResult, frozen=True, kw_only=True):
     amount_created: list[NetworkAsset]
     source_chain: str
     destination_chain: str
-
-
-class CExportTransaction(CTransaction, frozen=True, kw_only=True):
-    tx_type: Literal["ExportTx"]
-    evm_inputs: list[EvmInput]
-    emitted_utxos: list[UtxoResult]
-
-
-class CImportTransaction(CTransaction, frozen=True, kw_only=True):
-    tx_type: Literal["ImportTx"]
-    evm_outputs: list[EvmOutput]
-    consumed_utxos: list[UtxoResult]
+    tx_type: Literal["ExportTx", "ImportTx"]
+    evm_inputs: list[EvmInput] | UnsetType = UNSET
+    emitted_utxos: list[UtxoResult] | UnsetType = UNSET
+    evm_outputs: list[EvmOutput] | UnsetType = UNSET
+    consumed_utxos: list[UtxoResult] | UnsetType = UNSET
 
 
 class CTransactionPage(Page, frozen=True):
-    transactions: list[CExportTransaction | CImportTransaction]
+    transactions: list[CTransaction]
     chain_info: PrimaryChainInfo

@@ -12,7 +12,7 @@ from icefall.api.networks.schema.assets import NetworkAsset, PrimaryChainInfo
 from icefall.api.networks.schema.transactions import CategoryAmount
 
 
-class AssetParams(RestParams, frozen=True):
+class NetworkAssetParams(RestParams, frozen=True):
     network: NetworkName
     blockchain_id: PrimaryChain
     asset_id: IdParam
@@ -52,7 +52,7 @@ class VerticesAtParams(RestParams, frozen=True):
 
 
 class UtxoCredential(RestResult, frozen=True):
-    """A signature for an output, in base64. The key is told where one transaction is asked for."""
+    """A signature for an output, in base64. The key is given where one transaction is asked for."""
 
     signature: str
     public_key: str | UnsetType = UNSET
@@ -90,8 +90,15 @@ class AssetDetails(RestResult, frozen=True):
     cap: Literal["fixed", "variable"]
 
 
+class TransactionVertex(RestResult, frozen=True):
+    hash: str
+    height: int
+    timestamp: int
+
+
 class XTransaction(RestResult, frozen=True, kw_only=True):
-    """The fields that every transaction of X has."""
+    """A transaction of X. One that is linear is in a block. One from before the blocks is in vertices, which are not
+    followed here, so it names none."""
 
     tx_hash: str
     chain_format: Literal["linear", "non-linear"]
@@ -105,33 +112,17 @@ class XTransaction(RestResult, frozen=True, kw_only=True):
     source_chain: str | UnsetType = UNSET
     destination_chain: str | UnsetType = UNSET
     asset_created: AssetDetails | UnsetType = UNSET
-
-
-class XLinearTransaction(XTransaction, frozen=True, kw_only=True):
-    """A transaction in a block."""
-
-    block_height: int
-    block_hash: str
-
-
-class TransactionVertex(RestResult, frozen=True):
-    hash: str
-    height: int
-    timestamp: int
-
-
-class XNonLinearTransaction(XTransaction, frozen=True, kw_only=True):
-    """A transaction from before the blocks of X. Vertices are not followed, so it names none."""
-
-    vertices: list[TransactionVertex]
+    block_height: int | UnsetType = UNSET
+    block_hash: str | UnsetType = UNSET
+    vertices: list[TransactionVertex] | UnsetType = UNSET
 
 
 class XTransactionPage(Page, frozen=True):
-    transactions: list[XLinearTransaction | XNonLinearTransaction]
+    transactions: list[XTransaction]
     chain_info: PrimaryChainInfo
 
 
-class UtxoPage(Page, frozen=True):
+class ChainUtxoPage(Page, frozen=True):
     utxos: list[UtxoResult]
     chain_info: PrimaryChainInfo
 

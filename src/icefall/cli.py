@@ -105,6 +105,16 @@ def _webhooks(verb: str, argv: list[str]) -> int:
     return _print(webhooks_command(config, action, words[-1], flags))
 
 
+def _exports(verb: str, argv: list[str]) -> int:
+    """Write the files of exports that were ordered over the API, until stopped."""
+    words, _, settings = split_words(argv, {})
+    config = _loaded(verb, settings).config
+    _expect(words, 0)
+    from icefall.commands.export import run_export_jobs  # noqa: PLC0415 - no other verb needs it
+
+    return run_export_jobs(config)
+
+
 def _forget(verb: str, argv: list[str]) -> int:
     words, flags, settings = split_words(argv, {"yes": False})
     config = _loaded(verb, settings).config
@@ -228,6 +238,7 @@ VERBS = (
         ("show", "show ID: its state, and its newest messages with what became of them."),
         ("replay", "replay ID --message=ID, or --first=BLOCK --last=BLOCK: sends them again."),
         ("test", "test ID: sends a message that is about no transaction."))),
+    Verb("exports", "Write the files of exports that were ordered over the API.", _exports),
     Verb("forget", "Delete what is stored of an EVM chain, after asking.", _forget, "CHAIN", (
         ("CHAIN", "Its EVM chain ID, or its name or an alias in icefall.toml."),
         ("--yes", "Do not ask."))),

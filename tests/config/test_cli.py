@@ -140,7 +140,7 @@ def test_config_prints_every_value_and_its_origin(work_dir: Path, capsys: pytest
     ("argv", "message"),
     [
         (["ups"], "unknown verb ups; did you mean up?"),
-        (["q"], "unknown verb q; the verbs are up, node, data, metrics, index, keys, webhooks, forget, "),
+        (["q"], "unknown verb q; the verbs are up, node, data, metrics, index, keys, webhooks, exports, forget, "),
         (["start"], "unknown verb start; did you mean up?"),
         (["Delete"], "unknown verb Delete; did you mean forget?"),
         (["help", "indx"], "unknown verb indx; did you mean index?"),

@@ -182,6 +182,7 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
             "store": "postgresql://a",
             "store-file": "store.url",
             "replica": "postgresql://b",
+            "data-url": "http://a",
         }
         special |= dict.fromkeys(("trusted-proxies", "nft-metadata-networks", "webhook-networks"), "::1")
         text = special.get(row.name, text)

@@ -32,6 +32,7 @@ from tests.server import Server, serving
 from tests.upstream.evm_recording import recording
 from tests.waiting import LIMIT_S, until
 
+from icefall.api.data.handlers.operations import OPERATIONS
 from icefall.api.data.webhook_endpoints import WEBHOOKS
 from icefall.api.describing.examples import WEBHOOK, example_call
 from icefall.api.http.row import DATA, LISTENERS, Rest, Rpc, example_path
@@ -222,7 +223,7 @@ REST_EXAMPLES = [
     (listener, row)
     for listener in LISTENERS
     for row in rows_of(listener)
-    if isinstance(row, Rest) and row.media == "application/json" and not row.path.startswith(WEBHOOKS)
+    if isinstance(row, Rest) and row.media == "application/json" and not row.path.startswith((WEBHOOKS, OPERATIONS))
 ]
 # Needs a transaction that was not issued before; a profiler that runs; an upstream; an L1.
 CANNOT_REPEAT = {"avm.issueTx", "admin.stopCPUProfiler", "platform.issueTx", "platform.getL1Validator"}

@@ -6,7 +6,7 @@ import sys
 import pytest
 from tests.tidy.source import imports, modules
 
-CONTEXTS = {"node", "xchain", "pchain", "evm", "metrics", "access", "webhooks"}
+CONTEXTS = {"node", "xchain", "pchain", "evm", "metrics", "access", "webhooks", "exports"}
 SHARED = {"errors", "observe", "ipc"}
 INNER = SHARED | {"wire", "db", "upstream"}
 
@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "metrics": INNER | {"evm"},
     "access": INNER,
     "webhooks": INNER | {"evm"},
+    "exports": INNER | {"evm"},
     "demo": (INNER - {"db"}) | {"node"},
     "primary": INNER | CONTEXTS | {"demo"},
     # the interfaces: readers and models of the contexts, never a store that can write

@@ -28,6 +28,8 @@ SHIPPED = {
 MIGRATIONS = {
     "access/0102_webhooks.postgres.sql": "29051290ada5208b",
     "access/0102_webhooks.sqlite.sql": "7041837631387116",
+    "access/0103_export_jobs.postgres.sql": "ea3de775ac0f3c52",
+    "access/0103_export_jobs.sqlite.sql": "7d4ee6f93b5403ce",
     "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
     "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
     "evm/0103_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",

@@ -73,10 +73,11 @@ def _client_name(address: Address | None) -> str:
 
 class Caller(NamedTuple):
     """The caller of a request. `key`: the name of its key, empty without one. `is_trusted`: a caller on this machine,
-    where limits are off and no key is required; it may see everything."""
+    where limits are off and no key is required; it may see everything. `host`: where it reached us."""
 
     key: str = ""
     is_trusted: bool = False
+    host: str = ""
 
 
 _current: ContextVar[Caller] = ContextVar("caller")

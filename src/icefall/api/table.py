@@ -2,7 +2,7 @@
 and its handler.
 """
 
-from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS, USAGE_ENDPOINTS
+from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS, OPERATION_ENDPOINTS, USAGE_ENDPOINTS
 from icefall.api.data.webhook_endpoints import WEBHOOK_ENDPOINTS
 from icefall.api.describing import site
 from icefall.api.http import service
@@ -41,6 +41,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *NETWORKS_ENDPOINTS,
     *USAGE_ENDPOINTS,
     *WEBHOOK_ENDPOINTS,
+    *OPERATION_ENDPOINTS,
     *METRICS_ENDPOINTS,
     *COMMON_ENDPOINTS,
 )

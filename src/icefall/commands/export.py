@@ -1,15 +1,18 @@
-"""`icefall export`: tables of an indexed chain as files, beside a running indexer.
+"""`icefall export`: tables of an indexed chain as files, beside a running indexer; and `icefall exports`.
 
 The last block is fixed when the command starts. The same command later adds the blocks that have come since.
 """
 
+import asyncio
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
 from icefall.commands.forget import configured_chain
-from icefall.compose.stores import stores_of
+from icefall.compose.export_jobs import run_exports
+from icefall.compose.shared_chains import with_stored_chains
+from icefall.compose.stores import create_data_dir, stores_of
 from icefall.config.settings import Config
 from icefall.config.values import ConfigError, bare, close_match
 from icefall.db.engine import BlockingReader, StoreError
@@ -17,6 +20,7 @@ from icefall.errors import StartRefused
 from icefall.evm.exporting.files import TableExport, Target
 from icefall.evm.exporting.formats import FORMATS, writer_of
 from icefall.evm.exporting.tables import BY_NAME, SQL, TABLES, Kept, Table
+from icefall.observe.program import name_process
 
 _PARTITION = "range:100000"
 _DAY = 86_400
@@ -141,3 +145,16 @@ def _chain_id(config: Config, text: str) -> str:
     if not re.fullmatch(r"[0-9]{1,20}", text):
         raise ConfigError(f"--chain={bare(text)}: no [[chain]] has this id, name or alias")
     return text
+
+
+def run_export_jobs(config: Config) -> int:
+    """`icefall exports`: write the files of exports that callers of the API order, until it is stopped."""
+    create_data_dir(Path(config.data_dir))
+    with closing(stores_of(config)) as stores:
+        try:
+            stores.access_writer().ensure()
+        except StoreError as error:
+            raise StartRefused(str(error)) from error
+        config = with_stored_chains(config, stores)
+    name_process()
+    return asyncio.run(run_exports(config, supervised=False, with_engine=False))

@@ -15,7 +15,7 @@ import msgspec
 from icefall.config.settings import Config
 
 # the roles besides the listeners
-ENGINE, INDEXER, REPLAY, LIMITS, WEBHOOKS = "engine", "indexer", "replay", "limits", "webhooks"
+ENGINE, INDEXER, REPLAY, LIMITS, WEBHOOKS, EXPORTS = "engine", "indexer", "replay", "limits", "webhooks", "exports"
 READY = b"ready\n"
 TRY_AGAIN = 75  # exit code of a restarted child whose store cannot be used now, on a full disk for example
 DRAINING = "draining"  # the message that a shutdown has begun
@@ -23,8 +23,8 @@ ENGINE_READY = "engine-ready"  # to workers, which serve health only until then
 
 
 class ChildArguments(msgspec.Struct, frozen=True):
-    """`role` is `engine`, `indexer`, `replay`, `limits`, `webhooks` or the name of a listener. `listening`: the socket
-    to accept from. `restarted`: it takes the place of one that has ended while the program runs."""
+    """`role` is `engine`, `indexer`, `replay`, `limits`, `webhooks`, `exports` or the name of a listener. `listening`:
+    the socket to accept from. `restarted`: it takes the place of one that has ended while the program runs."""
 
     role: str
     verb: str

@@ -22,6 +22,7 @@ from icefall.compose.app_parts import (
     service_logs,
     service_origins,
 )
+from icefall.compose.export_jobs import ExportJobs, export_services
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
@@ -47,7 +48,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         logs["main"],
         with_state=True,
     )
-    webhooks = WebhookParts(config, stores, store)
+    webhooks, exports = WebhookParts(config, stores, store), ExportJobs(config, stores, store)
     services: dict[type, Any] = {
         AccessReader: access,
         UsageReader: UsageReader(store),
@@ -56,9 +57,15 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: served.directory,
         **webhook_services(config, webhooks),
+        **export_services(config, exports, store),
         Networks: Networks(served_network(config, stores) if with_engine else None),
         NetworkClock: NetworkClock(),
     }
+
+    def close() -> None:
+        webhooks.close()
+        exports.close()
+
     gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(
         DATA,
@@ -70,8 +77,8 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         served=served,
         reports_program=not with_engine,  # the node's listener does
         site=_explorer(config, with_engine=with_engine) if config.explorer else None,
-        close=webhooks.close,
         webhooks=WebhookState(stores, lambda: [chain.info.id for chain in served.directory.all()]),
+        close=close,
     )
 
 

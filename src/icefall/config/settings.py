@@ -21,6 +21,7 @@ VERBS = (
     "index",
     "keys",
     "webhooks",
+    "exports",
     "forget",
     "backup",
     "restore",
@@ -32,7 +33,7 @@ VERBS = (
 )
 UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", ALL), ("index", ALL), ("up", "data", ALL)
 SERVING = ("up", "node", "data", "metrics", ALL)
-RUNNING = ("up", "node", "data", "metrics", "index", "webhooks", ALL)
+RUNNING = ("up", "node", "data", "metrics", "index", "webhooks", "exports", ALL)
 OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)
 OF_SERVICES, OF_INDEXER, OF_WRITERS = ("up", "data", "metrics", ALL), ("up", "index", ALL), ("up", "node", "index", ALL)
 OF_REPLICAS = (*SERVING[:-1], "status", ALL)
@@ -45,6 +46,7 @@ VERBS_OF_GROUP = {
     "Explorer": EXPLORER_ONLY,
     "Access": OF_SERVICES,
     "Webhooks": ("up", "data", "webhooks", ALL),
+    "Exports": ("up", "data", "exports", ALL),
     "Tokens": OF_INDEXER,
     "Indexing": OF_INDEXER,
     "Health": OF_NODE,
@@ -282,6 +284,16 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "", "File of the key that secrets of webhooks are encrypted with; machines that share a server need the same.",
         blank="{data-dir}/webhook.key")]
 
+    export_dir: Annotated[types.Path, Setting(
+        "", "Where files of exports are; machines that serve or write exports of one server share it.",
+        group="Exports", blank="{data-dir}/exports")]
+    export_expiry: Annotated[types.PositiveDuration, Setting("24h", "Time that the files of an export can be read.")]
+    export_rows_max: Annotated[int, types.whole(1, 1 << 31), Setting("1000000", "Rows of one export.")]
+    export_disk_max: Annotated[int, types.whole(1, 1 << 30), Setting("4096", "MiB of the files of all exports.")]
+    data_url: Annotated[types.PublicUrl, Setting(
+        "", "Where clients find the chain data interface, for links to files; empty for the Host of the request.",
+        ("up", "data", ALL))]
+
     nft_metadata: Annotated[types.Flag, Setting(
         "true", "Fetch NFT metadata by URL; otherwise only what chains hold is read.", group="Tokens")]
     nft_metadata_networks: Annotated[types.IpNetworks, Setting(
@@ -289,7 +301,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     ipfs_gateway: Annotated[types.Url, Setting(
         "https://ipfs.io/ipfs/", "Where ipfs:// URLs are fetched; empty fetches none.", ("up", "index", "data", ALL))]
     method_signatures: Annotated[types.Path, Setting(
-        "", "File of further method signatures (docs/lists.md).", OF_DATA)]
+        "", "File of further method signatures (docs/lists.md).", ("up", "data", "exports", ALL))]
 
     verify_roots: Annotated[types.Flag, Setting(
         "true", "Verify transactions and receipts of EVM blocks against their roots.", group="Indexing")]

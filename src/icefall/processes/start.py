@@ -15,7 +15,7 @@ from icefall import __version__
 from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import limits_are_on
 from icefall.api.http.row import DATA, NODE
-from icefall.compose.child import ENGINE, INDEXER, LIMITS, REPLAY, TRY_AGAIN, WEBHOOKS, ChildArguments
+from icefall.compose.child import ENGINE, EXPORTS, INDEXER, LIMITS, REPLAY, TRY_AGAIN, WEBHOOKS, ChildArguments
 from icefall.compose.node_setup import health_limit_ns
 from icefall.compose.process_file import process_file, put_process_file
 from icefall.compose.shared_chains import put_chain_configs
@@ -76,6 +76,7 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         if verb == INDEXES and config.chain:  # what is indexed already is served before
             supervisor.start(INDEXER)
             supervisor.start(WEBHOOKS)
+            supervisor.start(EXPORTS)
         put_process_file(own_file, processes)
         print(start_text, flush=True)
         code = supervisor.watch()
@@ -235,6 +236,10 @@ def _role(arguments: ChildArguments) -> Callable[[], int]:
         from icefall.compose.webhook_delivery import run_delivery  # noqa: PLC0415
 
         return lambda: asyncio.run(run_delivery(config, supervised=True, with_engine=arguments.verb in HAS_ENGINE))
+    if arguments.role == EXPORTS:
+        from icefall.compose.export_jobs import run_exports  # noqa: PLC0415
+
+        return lambda: asyncio.run(run_exports(config, supervised=True, with_engine=arguments.verb in HAS_ENGINE))
     if arguments.role == INDEXER:
         gc.disable()  # as above
         from icefall.compose.indexer import run_indexer  # noqa: PLC0415

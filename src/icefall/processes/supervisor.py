@@ -21,6 +21,7 @@ from icefall.compose.child import (
     DRAINING,
     ENGINE,
     ENGINE_READY,
+    EXPORTS,
     INDEXER,
     LIMITS,
     REPLAY,
@@ -184,7 +185,7 @@ class Supervisor:
         if child.arguments.is_engine and exited and not child.is_ready:
             self._report("the engine refused to start again: stopping")
             return False
-        in_background = role in (INDEXER, REPLAY, WEBHOOKS)
+        in_background = role in (INDEXER, REPLAY, WEBHOOKS, EXPORTS)
         budget = self._budgets.setdefault(role, RestartBudget(PAUSE_MAX_S if in_background else SERVING_PAUSE_MAX_S))
         pause_s = budget.pause_after_end(now)
         if budget.is_spent and exited and not in_background and not child.arguments.is_engine:

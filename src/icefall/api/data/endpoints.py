@@ -7,6 +7,7 @@ from icefall.api.data.handlers import (
     chains,
     contracts,
     history,
+    operations,
     raw,
     search,
     stream,
@@ -15,6 +16,7 @@ from icefall.api.data.handlers import (
     transfers,
     usage,
 )
+from icefall.api.data.handlers.operations import OPERATIONS
 from icefall.api.data.schema.balances import (
     CollectibleBalances,
     Erc20Balances,
@@ -54,6 +56,7 @@ from icefall.api.data.schema.explorer import (
     TokenPage,
     TokensParams,
 )
+from icefall.api.data.schema.operations import OperationFileParams, OperationParams, OperationResult, OrderExport
 from icefall.api.data.schema.tokens import (
     CollectionParams,
     Contract,
@@ -95,7 +98,7 @@ from icefall.api.data.schema.transfers import (
 from icefall.api.data.schema.usage import LogsParams, RequestLogPage, UsageMetrics, UsageParams
 from icefall.api.describing import examples
 from icefall.api.http import service
-from icefall.api.http.row import DATA, Rest, Weight
+from icefall.api.http.row import DATA, Rest, Weight, always_201
 from icefall.api.http.service import HealthCheckParams, ServiceHealth
 from icefall.evm.model import ERC20, ERC721, ERC1155
 
@@ -300,5 +303,28 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
          never_limited=True, operation="data-health-check",
          summary="Whether this service can answer and its chains are followed; with `strict=true` 503 if not."),
     *EXPLORER_ENDPOINTS,
+)
+# fmt: on
+
+
+OPERATION = f"{OPERATIONS}/{{operationId}}"
+
+# fmt: off
+OPERATION_ENDPOINTS: tuple[Rest, ...] = (
+    Rest(verb="POST", path=f"{OPERATIONS}/transactions:export", body=OrderExport, result=OperationResult,
+         handler=operations.order_export, listeners=(DATA,), weight=Weight.MEDIUM, operation="postTransactionExportJob",
+         protected=True, success=201, status=always_201, body_example=examples.EXPORT,
+         summary="Orders an export of the transactions and transfers of addresses as CSV files in a ZIP archive."),
+    Rest(verb="GET", path=OPERATION, params=OperationParams, result=OperationResult,
+         handler=operations.get_operation, listeners=(DATA,), weight=Weight.SMALL, operation="getOperationResult",
+         protected=True, summary="How far an export is, and the link to its file."),
+    Rest(verb="DELETE", path=OPERATION, params=OperationParams, result=OperationResult,
+         handler=operations.cancel_operation, listeners=(DATA,), weight=Weight.SMALL, operation="cancelOperation",
+         protected=True, ours=True, summary="Cancels an export, or removes its file."),
+    Rest(verb="GET", path=f"{OPERATION}/files/{{fileName}}", params=OperationFileParams, result=bytes,
+         handler=operations.download, listeners=(DATA,), weight=Weight.SMALL, operation="downloadExport", keyless=True,
+         media="application/zip", headers=(("content-disposition", "attachment"),
+                                           ("x-content-type-options", "nosniff")),
+         ours=True, summary="The file of an export: `downloadUrl` is such a link, which works without a key."),
 )
 # fmt: on

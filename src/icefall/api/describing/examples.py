@@ -32,6 +32,10 @@ WEBHOOK: dict[str, Any] = {
     "metadata": {"addresses": [TOKEN["address"]]},
 }
 ADDRESSES = {"addresses": [NFT["address"]]}
+EXPORT: dict[str, Any] = {
+    "type": "TRANSACTION_EXPORT_EVM",
+    "options": {"addresses": ["0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"], "includeChains": ["3210042"]},
+}
 
 EXAMPLES: dict[str, dict[str, Any]] = {
     "health.health": {"tags": ["11111111111111111111111111111111LpoYY"]},

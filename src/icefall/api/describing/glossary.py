@@ -4,6 +4,7 @@ A name means the same wherever it occurs. Where it cannot (`status` of a chain, 
 `operation.name` comes before the plain name.
 """
 
+from icefall.api.describing.caller_glossary import CALLER_FIELDS
 from icefall.api.describing.networks_glossary import NETWORKS_FIELDS
 from icefall.api.describing.platform_glossary import PLATFORM_FIELDS
 from icefall.api.describing.x_glossary import X_FIELDS
@@ -35,56 +36,6 @@ FIELDS: dict[str, str] = {
     "ipAddress": "Address the request came from.",
     "host": "Host header of the request.",
     "userAgent": "User-Agent header of the request.",
-    # -- webhooks ---------------------------------------------------------------------------------------------------
-    "eventType": "Kind of event; here always address_activity.",
-    "CreateWebhook.url": "Where messages are sent, by POST.",
-    "UpdateWebhook.url": "Where messages are sent, by POST.",
-    "WebhookResult.url": "Where messages are sent, by POST.",
-    "CreateWebhook.chainId": "EVM chain ID, blockchain ID or alias of the chain.",
-    "CreateWebhook.metadata": "What the webhook is about.",
-    "WebhookResult.metadata": "What the webhook is about.",
-    "CreateWebhook.name": "A name for it.",
-    "UpdateWebhook.name": "A name for it.",
-    "WebhookResult.name": "Its name; may be empty.",
-    "CreateWebhook.description": "A sentence about it.",
-    "UpdateWebhook.description": "A sentence about it.",
-    "WebhookResult.description": "A sentence about it; may be empty.",
-    "WebhookResult.id": "ID of the webhook, a UUID.",
-    "WebhookResult.status": "inactive: nothing is matched or sent.",
-    "UpdateWebhook.status": "active: events are matched and sent. inactive: they are not.",
-    "statusReason": "Why it was switched off, if its owner did not do it.",
-    "WebhookResult.createdAt": "When it was created, in Unix milliseconds.",
-    "WebhookMessage.createdAt": "When it was read from the outbox of its chain, in Unix milliseconds.",
-    "includeInternalTxs": "Whether messages have the internal transactions, the call of the transaction itself too.",
-    "includeLogs": "Whether messages have all logs of the transaction.",
-    "confirmations": "Blocks that must be above a block at the upstream before its messages are sent.",
-    "ordered": "Whether a message is sent only after the one before was taken.",
-    "ReplayRequest.startBlock": "First block of the messages to send again: inclusive.",
-    "ReplayRequest.endBlock": "End of the blocks: exclusive.",
-    "ReplayRequest.startTimestamp": "Start of the time frame in which messages were created, in Unix seconds.",
-    "ReplayRequest.endTimestamp": "End of that time frame: exclusive.",
-    "startBlock": "First block that is matched; without it the next one. Absent until the indexer knows it.",
-    "AddressActivityMetadata.addresses": "Addresses it is about, the first 1,000 of them.",
-    "ActivityFilter.addresses": "Addresses that a transaction must touch, any of them.",
-    "AddressesChange.addresses": "Addresses to add or to remove.",
-    "WebhookAddressPage.addresses": "Addresses of the webhook.",
-    "eventSignatures": "First topics of logs: only transactions that have a log with one of them are events.",
-    "totalAddresses": "Number of addresses of the webhook.",
-    "webhooks": "The webhooks.",
-    "secret": "The secret in hex: its bytes are the key of the signatures.",
-    "standardSecret": "The same secret as libraries for Standard Webhooks take it.",
-    "messages": "The messages.",
-    "messageId": "ID of the message, a UUID; the same in every attempt.",
-    "messageIds": "Messages to send again.",
-    "kind": "activity: an event. removed: takes an earlier message back, whose block was rolled back. test: a test.",
-    "WebhookMessage.status": "pending: it will be sent. failed: given up. dropped: its block was rolled back before.",
-    "nextAttemptAt": "When it is tried next, in Unix milliseconds; while it waits.",
-    "attempts": "Attempts to send it, oldest first.",
-    "attemptedAt": "When the attempt ended, in Unix milliseconds.",
-    "WebhookAttempt.responseCode": "HTTP status of the receiver's answer; absent without one.",
-    "durationMsecs": "How long the attempt took, in milliseconds.",
-    "WebhookAttempt.error": "Why it did not succeed; absent if the message was taken.",
-    "replayed": "Number of messages that are sent again.",
     # -- chain data: blocks and transactions ----------------------------------------------------------------------
     "chainId": "EVM chain ID, in decimal.",
     "chainName": "Name of the chain.",
@@ -376,7 +327,7 @@ _UPGRADES = (
     "apricotPhase1", "apricotPhase2", "apricotPhase3", "apricotPhase4", "apricotPhase5", "apricotPhasePre6",
     "apricotPhase6", "apricotPhasePost6", "banff", "cortina", "durango", "etna", "fortuna", "granite", "helicon",
 )  # fmt: skip
-FIELDS |= PLATFORM_FIELDS | NETWORKS_FIELDS | X_FIELDS
+FIELDS |= PLATFORM_FIELDS | NETWORKS_FIELDS | X_FIELDS | CALLER_FIELDS
 FIELDS |= {f"{name}Time": f"When the {name} upgrade takes effect." for name in _UPGRADES}
 
 

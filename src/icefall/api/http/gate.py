@@ -69,11 +69,11 @@ class AccessGate:
         admission = Admission(self, request, row, self._anybody)
         try:
             is_trusted = self._trusts(request)
-            self._current.put(Caller(is_trusted=is_trusted))
+            self._current.put(Caller(is_trusted=is_trusted, host=request.host))
             key = self._key(request) if self._keys is not None else None
             if key is not None:
                 await self._identify(admission, key)
-                self._current.put(Caller(admission.key, is_trusted))
+                self._current.put(Caller(admission.key, is_trusted, request.host))
             else:
                 self._check_anonymous(request, row)
             if self.leases is not None:

@@ -66,7 +66,7 @@ class Place:
 
 
 SQL = load_statements("icefall.evm.reading", "transfers.sql")
-# The columns of the views, in the order in which `_internals` and DeploymentRead take them.
+# The columns of the views, in the order in which `internals_read` and DeploymentRead take them.
 INTERNAL_COLUMNS = (
     "tx_at", "frame", "block_hash", "time", "tx_hash", "kind", "sender_address", "recipient_address", "value",
     "gas_limit", "gas_used", "is_reverted", "sender", "recipient",
@@ -91,7 +91,7 @@ class TransferReader:
 
     async def internals_of(self, address: bytes, span: PageRange, limit: int) -> list[InternalRead]:
         where = {"address": address, "limit": limit, **span.inside()}
-        return _internals(await self._reader.rows(SQL.internals_of, where))
+        return internals_read(await self._reader.rows(SQL.internals_of, where))
 
     # -- parts of transactions ---------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class TransferReader:
     async def internals_of_tx(self, tx_at: int, after: int, limit: int) -> list[InternalRead]:
         """Internal transactions of one transaction in their order, behind the frame `after`."""
         where = {"tx_at": tx_at, "after": after, "limit": limit}
-        return _internals(await self._reader.rows(SQL.internals_of_tx, where))
+        return internals_read(await self._reader.rows(SQL.internals_of_tx, where))
 
     async def parts_of_tx(self, tx_at: int, place: Place | None = None) -> TxParts:
         """What is inside one transaction: the first PARTS_MAX transfers and internal transactions. `place` is taken
@@ -144,7 +144,7 @@ class TransferReader:
 
         async def internals(row: InternalRead | None, limit: int) -> list[InternalRead]:
             after = {"low": first, "inside": -1} if row is None else {"low": row.tx_at, "inside": row.frame}
-            return _internals(await self._reader.rows(SQL.internals_of_page, {**where, **after, "limit": limit}))
+            return internals_read(await self._reader.rows(SQL.internals_of_page, {**where, **after, "limit": limit}))
 
         transfers = partial(lists.transfers_of_page, address, txs)
         return await _in_pieces(transfers), await _in_pieces(internals)
@@ -214,7 +214,7 @@ def _by_tx(txs: Sequence[TxRead], transfers: list[TransferRead], internals: list
 # -- rows to structs: most of what a list costs, so without a detour -------------------------------------------------
 
 
-def _internals(rows: Iterable[Row]) -> list[InternalRead]:
+def internals_read(rows: Iterable[Row]) -> list[InternalRead]:
     return [
         InternalRead(
             TxLocation(at >> BITS, block_hash, time, txid), at, frame, kind, sender, to or b"", unpack_uint(value),

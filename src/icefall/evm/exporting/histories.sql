@@ -1,0 +1,37 @@
+-- The rows of one address in the order of the chain, for export jobs: those behind (:low, :inside) and before :high.
+-- The positions of a page are found first, in the order of an index, and joined to the view of their rows.
+
+-- fragment: of_address
+address = (select id from address where address = :address);
+
+-- name: transactions
+select v.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind, v.selector,
+    v.sender, v.recipient
+from (select tx_at from native_of where {of_address} and tx_at > :low and tx_at < :high order by tx_at limit :limit) o
+join tx_view v on v.tx_at = o.tx_at
+order by v.tx_at;
+
+-- name: internals
+select v.*
+from (
+    select tx_at, frame from internal_of
+    where {of_address} and tx_at >= :low and tx_at < :high and (tx_at, frame) > (:low, :inside)
+    order by tx_at, frame limit :limit) o
+join internal_view v on v.tx_at = o.tx_at and v.frame = o.frame
+order by v.tx_at, v.frame;
+
+-- name: {single}_transfers
+select v.*
+from (select log_at from {single}_of where {of_address} and log_at > :low and log_at < :high order by log_at limit :limit) o
+join {single}_view v on v.log_at = o.log_at
+order by v.log_at;
+
+-- Logs are bounded first: a batch is read as a whole, and what is too much of it is cut off.
+-- name: {batched}_transfers
+select v.*
+from (
+    select log_at from {batched}_of
+    where {of_address} and log_at >= :low and log_at < :high order by log_at limit :logs) o
+join {batched}_view v on v.log_at = o.log_at
+where (v.log_at, v.position) > (:low, :inside)
+order by v.log_at, v.position limit :limit;

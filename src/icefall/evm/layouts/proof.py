@@ -230,7 +230,7 @@ def _bits_of(answers: Sequence[Outcome], word: int) -> tuple[int, int] | None:
 
 
 def _is_nothing(outcome: Outcome, standard: int) -> bool:
-    """Tell whether this is no amount, or no owner: ownerOf of an ID that nobody has may revert."""
+    """Tell whether this is no amount, or no owner: ownerOf of an ID without an owner may revert."""
     answer = _answer(outcome)
     return uint_of(answer) == 0 or (standard == ERC721 and isinstance(answer, Reverted))
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from icefall.db.engine import Transaction
-from icefall.evm.encoding import above
+from icefall.evm.encoding import above, unpack_uint
 from icefall.evm.layouts.formulas import KEY_STORED, KEY_UNCLAIMED, unpack_layout
-from icefall.evm.standards import BY_ID, STANDARDS, load_statements
+from icefall.evm.standards import BY_ID, STANDARDS, TokenStandard, load_statements
 from icefall.evm.storing import holders
 from icefall.evm.storing.raw import roll_back_raw
 from icefall.wire.packer import pack_varints, unpack_varints
@@ -29,6 +29,7 @@ _LISTS = (
     SQL.drop_touches_of_internal,
     SQL.drop_erc20_balance,
     SQL.drop_erc20_slot_balance,
+    *SQL.each("drop_{by_id}_slot_balance"),
     SQL.drop_slot_change,
     SQL.drop_unclaimed_slot,
     *SQL.each("drop_{by_id}_balance"),
@@ -130,6 +131,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     for statement in (SQL.drop_erc20_holding, SQL.drop_erc20_holder):
         tx.run_many(statement, [(token, ancestor) for token in sorted(held)])
     for standard in BY_ID:
+        _roll_back_id_slots(tx, standard, moved[standard.table], ancestor)
         holdings = tx.rows(SQL.named(f"moved_holdings_of_{standard.table}"), where)
         tx.run_many(SQL.named(f"drop_{standard.table}_holding"), [(*row, ancestor) for row in holdings])
     _roll_back_ranges(tx, where, ancestor)
@@ -171,6 +173,16 @@ def _roll_back_slots(tx: Transaction, tokens: Iterable[int], ancestor: int) -> N
             tx.run(SQL.drop_erc20_history, (holder, token))
 
 
+def _roll_back_id_slots(tx: Transaction, standard: TokenStandard, tokens: Iterable[int], ancestor: int) -> None:
+    """Do the same for holders of IDs."""
+    statement = SQL.named(f"new_id_holders_of_{standard.table}")
+    for each in sorted(tokens):
+        for token, holder, token_id, address, packed in tx.rows(statement, {"token": each, "ancestor": ancestor}):
+            slot = unpack_layout(packed).slot_of(address, unpack_uint(token_id))
+            tx.run(SQL.drop_slot, (token, slot[:KEY_STORED]))
+            tx.run(SQL.named(f"drop_{standard.table}_history"), (holder, token, token_id))
+
+
 def _drop_code_read_for(tx: Transaction, ancestor: int) -> None:
     """Drop the code that was read as of the ancestor for the block after it: no journal that is left would drop it
     together with the ancestor."""
@@ -188,10 +200,14 @@ def _roll_back_ranges(tx: Transaction, where: dict[str, int], ancestor: int) -> 
 
 
 def _roll_back_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
-    for token, token_id, address in tx.rows(SQL.moved_nfts, where):
+    moved = {*tx.rows(SQL.moved_nfts, where), *tx.rows(SQL.changed_nfts, where)}
+    for token, token_id, address in sorted(moved):
         for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
             tx.run(SQL.drop_held, (owner, address, token_id))
-        tx.run(SQL.drop_nft_owner, (token, token_id, ancestor))
+        new = tx.rows(SQL.layout_of_new_nft, (token, token_id, ancestor))
+        for (packed,) in new:
+            tx.run(SQL.drop_slot, (token, unpack_layout(packed).slot_of(b"", unpack_uint(token_id))[:KEY_STORED]))
+        tx.run(SQL.drop_nft_owner, (token, token_id, -1 if new else ancestor))
         left = tx.rows(SQL.owner_now, (token, token_id))
         if not left:
             tx.run(SQL.lower_moved, {"token": token, "token_id": token_id})

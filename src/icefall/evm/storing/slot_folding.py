@@ -69,7 +69,7 @@ class SlotFolding:
         self._blocks: dict[int, list[_TokenChanges]] = {}
         self._holders: dict[tuple[int, str], int] = {}  # by token and key: of slots that no log of their block names
         self._unclaimed: dict[tuple[int, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
-        self._unclaimed_counts: dict[int, int] = {}
+        self._room = UnclaimedRoom(tx)
 
     def load(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens], first_new: int) -> dict[Pair, bytes]:
         """Decode what the batch changed. Return the pairs that no log names, each with the token's address."""
@@ -82,7 +82,7 @@ class SlotFolding:
                 if one.token >= first_new or not one.changed:
                     continue
                 for key in one.changed.keys() - {key for _, _, key in one.named}:
-                    if not _is_plain_variable(key):
+                    if not is_plain_variable(key):
                         unexplained[one.token, key_of(key)[:KEY_STORED]] = one, key
         pairs: dict[Pair, bytes] = {}
         for token, start, holder, address in self._tx.rows_of_each(SQL.slot_holders, list(unexplained)):
@@ -122,7 +122,7 @@ class SlotFolding:
         for address, one in tokens.items():
             token = self._ids(address)
             try:
-                changed = _changed(one)
+                changed = changed_slots(one)
             except WireError:  # what an upstream sent cannot be read: a change is missed
                 self._folded.untrusted.setdefault(token, rows.block.number)
                 changed = {}
@@ -191,7 +191,7 @@ class SlotFolding:
         folded = self._folded
         of_zero = key_text(one.layout.slot_of(ZERO_ADDRESS, 0))
         for key, words in one.changed.items():
-            if _is_plain_variable(key):
+            if is_plain_variable(key):
                 continue
             holder = self._holders.get((one.token, key))
             if holder is not None:
@@ -202,26 +202,36 @@ class SlotFolding:
                 if after != balance:
                     folded.add_unlogged(pair, number, after)
                 folded.erc20[pair] = after
-            elif key != of_zero and self._may_keep(one.token):
+            elif key != of_zero and self._room.take(one.token, one.token):
                 start, word = key_of(key)[:KEY_UNCLAIMED], int(words[1], 16)
                 folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
                 self._unclaimed.setdefault((one.token, start), []).append((number, word))
 
-    def _may_keep(self, token: int) -> bool:
-        count = self._unclaimed_counts.get(token)
+
+class UnclaimedRoom:
+    """How many more words without a known holder may be stored of each token."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._counts: dict[int | bytes, int] = {}
+
+    def take(self, token: int | bytes, stored: int | None) -> bool:
+        """Take room for a word, if there is any. `stored`: the token's ID; None: nothing is stored of it."""
+        count = self._counts.get(token)
         if count is None:
-            count = self._tx.rows(SQL.unclaimed_count, {"token": token, "most": UNCLAIMED_MAX})[0][0]
-        self._unclaimed_counts[token] = count + 1
+            params = {"token": stored or 0, "most": UNCLAIMED_MAX}
+            count = self._tx.rows(SQL.unclaimed_count, params)[0][0]
+        self._counts[token] = count + 1
         return count < UNCLAIMED_MAX
 
 
-def _is_plain_variable(key: str) -> bool:
+def is_plain_variable(key: str) -> bool:
     """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, or is in a known
     namespace."""
     return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS
 
 
-def _changed(storage: TokenStorage) -> dict[str, Words]:
+def changed_slots(storage: TokenStorage) -> dict[str, Words]:
     """The slots that a block changed, by key. WireError where their keys are no words."""
     found = slot_changes(storage.texts)
     if len(key_of("0x" + "".join([key[2:] for key in found]))) != WORD * len(found):

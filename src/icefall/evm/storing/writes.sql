@@ -261,7 +261,8 @@ on conflict (token) do update set kind = excluded.kind;
 select layout from token where token = (select id from address where address = :address) and layout is not null;
 
 -- name: put_layout
-update token set layout = :layout, layout_since = case when :since = -1 then layout_since else :since end
+update token set layout = :layout, layout_standard = :standard,
+    layout_since = case when :since = -1 then layout_since else :since end
 where token = :token;
 
 -- name: put_slot
@@ -274,6 +275,15 @@ select s.token, s.key, s.holder, a.address from slot s join address a on a.id = 
 -- postgres: slot_holders
 select s.token, s.key, s.holder, a.address from unnest(?, ?) as k(token, key)
 join slot s on s.token = k.token and s.key = k.key join address a on a.id = s.holder;
+
+-- What each (token, beginning of a slot's key) is about: the holder, null of an NFT, and the token ID.
+-- name: slot_keys
+select s.token, s.key, a.address, s.token_id from slot s left join address a on a.id = s.holder
+where s.token = ? and s.key = ?;
+
+-- postgres: slot_keys
+select s.token, s.key, a.address, s.token_id from unnest(?, ?) as k(token, key)
+join slot s on s.token = k.token and s.key = k.key left join address a on a.id = s.holder;
 
 -- name: put_unclaimed_slot
 insert into unclaimed_slot (token, key, block, word) values (?, ?, ?, ?);

@@ -223,6 +223,7 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
     tx.run(ROLLBACK_SQL.drop_slot_history, {"token": token, "holder": token, "key": b"unclaimed"})
     tx.run(AUDIT_SQL.clear_dropped_from)
     tx.run_many(ROLLBACK_SQL.drop_erc1155_history, [(-1, token, b"")])
+    tx.run_many(WRITES_SQL.reread_token_later, [(-1,)])
     if is_embedded:  # elsewhere balances are columns of transfers, or in slot_change
         tx.run_many(ROLLBACK_SQL.drop_erc20_history, [(-1, token)])
     return [*found, tx.rows("select count(*) from slot"), tx.rows("select count(*) from slot_change")]

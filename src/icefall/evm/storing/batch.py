@@ -5,7 +5,8 @@ rows depend on those before it: a contract that is deployed anew, the number of 
 it is written table by table, in the order of keys.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
@@ -14,12 +15,12 @@ from icefall.db.engine import StoreError, Transaction
 from icefall.evm.deriving.packing import Row
 from icefall.evm.encoding import pack_uint
 from icefall.evm.layouts.formulas import StorageLayout
-from icefall.evm.model import ERC20, BlockRow
+from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRow
 from icefall.evm.packed import BalanceChanges, PackedBlock, ResolvedBlock
 from icefall.evm.storing.folding import BalanceFolding, Baselines, BlockToFold
 from icefall.evm.storing.id_slots import IdChanges, IdSlots
 from icefall.evm.storing.rollback import TouchedAddresses, add_to_journal
-from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys
+from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys, variables_changed
 from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
 
 _BLOCKS_PER_STEP = 256
@@ -82,6 +83,7 @@ class BatchWriter:
         self._native_found_later: dict[int, list[int]] = {}  # by the block they changed at: addresses
         self._code: list[Row] = []
         self._reread: dict[int, None] = {}  # tokens whose name, symbol and decimals may have changed
+        self._reread_later: dict[int, None] = {}  # the same, of those whose variables changed
         self.ids_by_block: list[BlockIds] = []
 
     @property
@@ -157,6 +159,7 @@ class BatchWriter:
             self._gather_state(one.block)
             journal = self._journal(one)
             self._folding.add(one.folded, frozenset(journal.holders_named))
+            self._reread_later.update(dict.fromkeys(journal.variables_changed))
             self._reread.update(dict.fromkeys((*journal.storage_changed_unlogged, *journal.code_changed)))
             self._blocks.append(_block_row(block, total, one.first_id, journal.pack()))
 
@@ -185,6 +188,7 @@ class BatchWriter:
             holders_named=tuple((one.ids[holder] or 0, one.ids[token] or 0) for holder, token in rows.holders_named),
             storage_changed_unlogged_again=tuple(unlogged_again),
             code_changed=tuple(self._known_tokens(rows.code_changed)),
+            variables_changed=tuple(map(ids, _with_changed_variables(one))),
         )
 
     # -- table by table ----------------------------------------------------------------------------------------
@@ -194,6 +198,9 @@ class BatchWriter:
         self._tx.run_many(SQL.put_block, self._blocks)
         yield from self._gathered.write(self._tx, None if self._is_embedded else self._folding.erc20_balances)
         self._tx.run_many(SQL.reread_token, [(token,) for token in self._reread])
+        self._tx.run_many(
+            SQL.reread_token_later, [(token,) for token in self._reread_later if token not in self._reread]
+        )
 
     def _write_standards(self, probed: ProbedStandards) -> None:
         found = [(self._ids.of(address), block, standard) for address, block, standard in probed]
@@ -229,6 +236,16 @@ def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:
     """The addresses whose balance or code was changed, or read from state."""
     yield from (row.address for row in block.native)
     yield from (address for address, _ in (*block.earlier_code, *block.code))
+
+
+def _with_changed_variables(one: _Interned) -> Iterator[bytes]:
+    """The tokens with a layout whose variables the block changed, whatever it logs."""
+    minted: Counter[bytes] = Counter()
+    for change in one.changes.erc20_deltas if one.block.slots else ():
+        minted[change.token] += change.delta if change.holder != ZERO_ADDRESS else 0
+    for token, storage in one.block.slots.items():
+        if variables_changed(storage, minted[token]):
+            yield token
 
 
 def _contracts(rows: PackedBlock) -> Iterable[bytes]:

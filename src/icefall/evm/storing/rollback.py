@@ -67,12 +67,13 @@ class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
     holders_named: tuple[tuple[int, int], ...] = ()  # (holder, token) that a log named without a transfer
     storage_changed_unlogged_again: tuple[int, ...] = ()  # any other time: some contracts do it in every block
     code_changed: tuple[int, ...] = ()  # tokens that run other code from here on
+    variables_changed: tuple[int, ...] = ()  # tokens with a layout: perhaps the name, whatever was logged
 
     def pack(self) -> bytes:
         """Return the length of each list and its numbers. The last lists are mostly empty, and are left out then."""
         flat = [number for pair in self.holders_named for number in pair]
         lists = [self.native, self.code, self.storage_changed_unlogged, flat]
-        lists += [self.storage_changed_unlogged_again, self.code_changed]
+        lists += [self.storage_changed_unlogged_again, self.code_changed, self.variables_changed]
         while lists and not lists[-1]:
             lists.pop()
         return pack_varints([number for one in lists for number in (len(one), *one)])
@@ -86,9 +87,9 @@ def unpack_touched(raw: bytes) -> TouchedAddresses:
         end = start + 1 + numbers[start]
         lists.append(numbers[start + 1 : end])
         start = end
-    lists += [()] * (6 - len(lists))
-    native, code, unlogged, flat, again, code_changed = lists
-    return TouchedAddresses(native, code, unlogged, _pairs(flat), again, code_changed)
+    lists += [()] * (7 - len(lists))
+    native, code, unlogged, flat, again, code_changed, variables = lists
+    return TouchedAddresses(native, code, unlogged, _pairs(flat), again, code_changed, variables)
 
 
 def _pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -159,7 +160,8 @@ def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int
     tx.run_many(SQL.drop_native_balance, [(address, ancestor) for address in touched.native])
     tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
     changed, again = touched.storage_changed_unlogged, touched.storage_changed_unlogged_again
-    tx.run_many(SQL.reread_token, [(token,) for token in (*changed, *touched.code_changed)])
+    reread = dict.fromkeys((*changed, *touched.code_changed, *touched.variables_changed))
+    tx.run_many(SQL.reread_token, [(token,) for token in reread])
     tx.run_many(SQL.lower_unlogged_changes, [(token,) for token in (*changed, *again)])
 
 

@@ -6,7 +6,7 @@ has no known holder may be an allowance, or belong to one whom no log has named:
 UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from icefall.db.engine import Transaction
@@ -17,18 +17,31 @@ from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
 from icefall.evm.storing.writing import SQL
 from icefall.wire.errors import WireError
-from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes
+from icefall.wire.evm.rlp import keccak256
+from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes, word_of
 
 UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
 _WHOLE = 256  # bits of a word
 _SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
 _NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
+_STRINGS = 65  # variables whose text may be too long for a word
+_STRING_WORDS = 4  # 128 characters: a longer name is cut
 _EVEN = dict(zip("13579bdf", "02468ace", strict=True))
 
 Pair = tuple[int, int]  # holder and token, as IDs
 SlotKeys = dict[Pair, str]  # the key of each pair's slot, as text: one hash each
 Erc20Balances = dict[Pair, int]  # newest balance
 Tokens = Mapping[bytes, TokenStorage]
+
+
+def _string_keys() -> Iterator[str]:
+    """The slots in which variables have texts that are too long for a word, and the first elements of arrays."""
+    for number in range(_STRINGS):
+        start = int.from_bytes(keccak256(number.to_bytes(WORD, "big")), "big")
+        yield from (f"0x{(start + place) % (1 << 256):064x}" for place in range(_STRING_WORDS))
+
+
+_STRING_KEYS = frozenset(_string_keys())
 
 
 class Folded:
@@ -226,9 +239,22 @@ class UnclaimedRoom:
 
 
 def is_plain_variable(key: str) -> bool:
-    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, or is in a known
-    namespace."""
-    return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS
+    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, is in a known
+    namespace, or has a part of a long text."""
+    return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS or key in _STRING_KEYS
+
+
+def variables_changed(storage: TokenStorage, minted: int) -> bool:
+    """Tell whether a block changed variables of a token, such as its name. `minted`: by how much the supply changed by
+    its logs, which explains one of them."""
+    try:
+        words = [words for key, words in changed_slots(storage).items() if is_plain_variable(key)]
+        changes = [(word_of(after) - word_of(before)) for before, after in words]
+    except WireError:
+        return True
+    if minted in changes:
+        changes.remove(minted)
+    return bool(changes)
 
 
 def changed_slots(storage: TokenStorage) -> dict[str, Words]:

@@ -251,6 +251,12 @@ update token set silent_changes = ? where token = ?;
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;
 
+-- The same, but not within a minute of the last time: variables of some contracts change in every block.
+-- name: reread_token_later
+update token set read_at = null, retry_at = case when read_at is null then retry_at else read_at + 60 end,
+    metadata_version = metadata_version + 1
+where token = ?;
+
 -- name: put_probed_standard
 insert into token (token, first_block, kind) values (?, ?, ?)
 on conflict (token) do update set kind = excluded.kind;

@@ -188,12 +188,14 @@ async def compare(node: Node, path: Path, tokens: Sequence[bytes], holders: Sequ
             await upstream.close()
 
 
-def compare_ids(node: Node, found: Indexing, tokens: Mapping[bytes, UntrueIds], blocks: range) -> Result:
+def compare_ids(
+    node: Node, found: Indexing, tokens: Mapping[bytes, UntrueIds], holders: Sequence[bytes], blocks: range
+) -> Result:
     """Every owner and every amount of an ID that a log has named, at every block, as it is stored and as the contract
     answers."""
     compared, wrong = 0, []
     for token, one in tokens.items():
-        calls = one.calls(token)
+        calls = one.calls(token, holders)
         stored = {key: _stored(found.store, token, *key) for key in calls}
         keys = [key for key in calls if stored[key] is not None]
         for block in blocks:

@@ -63,11 +63,11 @@ class UntrueIds:
         ]
         return self._draw.choices(tricks, [5, 1, 1, 1, 1, 1])[0]()
 
-    def calls(self, token: bytes) -> dict[tuple[bytes, int], ContractCall]:
+    def calls(self, token: bytes, holders: Sequence[bytes]) -> dict[tuple[bytes, int], ContractCall]:
         """What may be asked, by holder (none for an NFT) and ID."""
         if self.has_owners:
             return {(b"", token_id): owner_of(token, token_id) for token_id in IDS}
-        return {(who, one): balance_of_id(token, who, one) for who in self._holders for one in IDS}
+        return {(who, one): balance_of_id(token, who, one) for who in holders for one in IDS}
 
     def _log(self, sender: bytes, to: bytes, token_id: int, amount: int = AMOUNT_MIN) -> Move:
         return Move(sender, to, token_id, None if self.has_owners else amount)

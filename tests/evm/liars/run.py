@@ -61,7 +61,8 @@ async def checked(node: Node, chain: UntrueChain, path: Path) -> Result:
     """Compare all balances, and check that every token that can be proven was."""
     async with following(node, path) as found:
         trust = trust_of(found)
-        of_ids = await asyncio.to_thread(compare_ids, node, found, chain.id_tokens, range(node.newest() + 1))
+        blocks = range(node.newest() + 1)
+        of_ids = await asyncio.to_thread(compare_ids, node, found, chain.id_tokens, chain.holders, blocks)
     for address, with_ids in chain.id_tokens.items():
         assert trust[address][0] is not None, with_ids.code
         assert trust[address][1] is None, with_ids.code
@@ -69,7 +70,7 @@ async def checked(node: Node, chain: UntrueChain, path: Path) -> Result:
         since, untrusted = trust[address]
         assert (since is None) == (token.code in REFUSED), (token.code, since)
         assert untrusted is None or token.code in REFUSED, (token.code, untrusted)
-    result = await compare(node, path, chain.addresses, chain.holders, range(node.newest() + 1))
+    result = await compare(node, path, chain.addresses, chain.holders, blocks)
     return Result(result.compared + of_ids.compared, result.wrong + of_ids.wrong, result.from_state)
 
 

@@ -24,7 +24,8 @@ async def test_every_balance_is_that_of_the_contract(engine: str, tmp_path: Path
                 chain.step()
                 await caught_up(node, found)
             await audited(node, found)
-            of_ids = await asyncio.to_thread(compare_ids, node, found, chain.id_tokens, range(node.newest() + 1))
+            blocks = range(node.newest() + 1)
+            of_ids = await asyncio.to_thread(compare_ids, node, found, chain.id_tokens, chain.holders[:4], blocks)
             rows = found.store.read(
                 "select a.address, t.layout_since, t.untrusted_since from token t join address a on a.id = t.token"
             )
@@ -37,7 +38,7 @@ async def test_every_balance_is_that_of_the_contract(engine: str, tmp_path: Path
             since, untrusted = known[address]
             assert (since is not None, untrusted) == (True, None), with_ids.code
         assert of_ids.wrong == []
-        assert of_ids.compared > 500
-        result = await compare(node, path, chain.addresses, chain.holders, range(node.newest() + 1))
+        assert of_ids.compared > 200
+        result = await compare(node, path, chain.addresses, chain.holders, blocks)
         assert result.wrong == []
         assert result.compared > 1000

@@ -123,9 +123,8 @@ class BalanceFolding:
         if storage:
             self._slots.add(number, self._baselines, unmoved)
         for standard, changes in zip(BY_ID, rows.id_deltas, strict=True):
-            tokens = by_slots.tokens
-            by_logs = [one for one in changes if tokens.get(one.token) != standard.number or one.holder == ZERO_ADDRESS]
-            self._add_of_ids(standard, by_logs if tokens else changes, number)
+            by_logs = _by_logs(changes, by_slots.tokens, standard.number) if by_slots.tokens else changes
+            self._add_of_ids(standard, by_logs, number)
         self._add_nfts(rows, by_slots.tokens)
         if by_slots.tokens:
             self._add_by_slots(rows, by_slots)
@@ -322,6 +321,11 @@ class BalanceFolding:
             return self._ids(ZERO_ADDRESS)
         except KeyError:
             return 0
+
+
+def _by_logs(changes: Iterable[IdDelta], by_slots: Mapping[bytes, int], standard: int) -> list[IdDelta]:
+    """The changes that slots do not tell."""
+    return [one for one in changes if by_slots.get(one.token) != standard or one.holder == ZERO_ADDRESS]
 
 
 def _slot_changes(blocks: Iterable[BlockToFold], standard: int) -> Iterator[SlotChange]:

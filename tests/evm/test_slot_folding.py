@@ -13,11 +13,12 @@ from tests.metrics.synthetic import address, assembled
 from icefall.evm.deriving.packing import packed
 from icefall.evm.encoding import unpack_uint
 from icefall.evm.layouts.formulas import Order, StorageLayout
-from icefall.evm.model import ERC20, BlockRows, Erc20Delta, Erc20TransferRow
+from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRows, Erc20Delta, Erc20TransferRow
 from icefall.evm.packed import ResolvedBlock, TokenStorage
 from icefall.evm.storing.batch import FoundLayout
 from icefall.evm.storing.holders import count_all
 from icefall.evm.storing.store import ChainStore
+from icefall.wire.evm.rlp import keccak256
 
 ENGINES = ("sqlite", "postgres")
 TOKEN, ANN, BEN, EVE = (address(number) for number in range(1, 5))
@@ -174,6 +175,37 @@ async def test_storage_that_cannot_be_read_makes_the_token_untrusted(tmp_path: P
         await put(store, [msgspec.structs.replace(bad, slots={TOKEN: TokenStorage(LAYOUT, [text])})])
         assert untrusted(store) == 2, name
         store.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@awaited
+async def test_the_name_is_read_again_when_a_variable_changed(engine: str, tmp_path: Path) -> None:
+    supply, name = (number.to_bytes(32, "big") for number in (2, 3))
+    long_name = keccak256(name)  # where the text of a long name is
+    store = open_store(tmp_path / f"a.{engine}")
+    await put(store, BLOCKS[:1])
+    cases: list[tuple[dict[bytes, tuple[int, int]], bool]] = [
+        ({}, False),
+        ({supply: (12, 17)}, False),  # what the block mints
+        ({supply: (17, 99)}, True),
+        ({supply: (99, 104), name: (1, 2)}, True),
+        ({long_name: (1, 2)}, True),
+    ]
+    for number, (words, is_read_again) in enumerate(cases, start=2):
+        await store.write(lambda tx: tx.run("update token set read_at = 1000"))
+        made = block(number, [(ZERO_ADDRESS, EVE, 5)])
+        text = b"\n".join(
+            msgspec.json.encode({"0x" + key.hex(): f"0x{change[side]:064x}" for key, change in words.items()})
+            for side in (0, 1)
+        )
+        await put(store, [msgspec.structs.replace(made, slots={TOKEN: TokenStorage(LAYOUT, [text])})])
+        ((read_at, retry_at),) = store.read("select read_at, retry_at from token")
+        assert (read_at is None) == is_read_again, number
+        assert not is_read_again or retry_at == 1060
+    await store.write(lambda tx: tx.run("update token set read_at = 1000"))
+    await store.roll_back(len(cases))
+    assert store.read("select read_at from token") == [(None,)]  # the name of a block that is gone
+    store.close()
 
 
 @awaited

@@ -359,7 +359,8 @@ create table token (
     standards_since bigint not null default 0,
     metadata_version bigint not null default 0,
     layout bytea,
-    layout_since bigint
+    layout_since bigint,
+    layout_standard bigint
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
@@ -611,8 +612,10 @@ join address s on s.id = t.sender;
 create view token_trust as
 select token, standards, standards_since,
     untrusted_since is not null or (
-        coalesce(layout_since, -1) <> first_block and first_block > coalesce((select max(block) from audit), -1)
+        not coalesce(layout_since = first_block and standards = layout_standard, false)
+        and first_block > coalesce((select max(block) from audit), -1)
     ) as is_untrusted,
-    case when untrusted_since is not null then 'logs' when layout_since = first_block then 'storage'
+    case when untrusted_since is not null then 'logs'
+        when layout_since = first_block and standards = layout_standard then 'storage'
         when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

@@ -399,7 +399,8 @@ create table token (
     standards_since integer not null default 0, -- of its latest deployment, if that was after its first transfer
     metadata_version integer not null default 0, -- raised when name, symbol or decimals may have changed
     layout blob, -- where it stores its balances, proven on its code (`StorageLayout`); empty: refused; null: never asked
-    layout_since integer -- the block of the proof: from here on balances are what its storage holds
+    layout_since integer, -- the block of the proof: from here on balances are what its storage holds
+    layout_standard integer -- the standard whose balances or owners these are, as in `standards`
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
@@ -671,8 +672,10 @@ join address s on s.id = t.sender;
 create view token_trust as
 select token, standards, standards_since,
     untrusted_since is not null or (
-        coalesce(layout_since, -1) <> first_block and first_block > coalesce((select max(block) from audit), -1)
+        not coalesce(layout_since = first_block and standards = layout_standard, false)
+        and first_block > coalesce((select max(block) from audit), -1)
     ) as is_untrusted,
-    case when untrusted_since is not null then 'logs' when layout_since = first_block then 'storage'
+    case when untrusted_since is not null then 'logs'
+        when layout_since = first_block and standards = layout_standard then 'storage'
         when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

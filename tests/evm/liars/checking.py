@@ -4,7 +4,7 @@ every holder at every block with balanceOf."""
 import asyncio
 import hashlib
 import random
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import NamedTuple
@@ -13,15 +13,19 @@ from tests.evm.adversarial.nodes import CHAIN_ID, Node
 from tests.evm.indexed import Indexing, indexing_of, open_store
 from tests.evm.liars.assembler import deployment
 from tests.evm.liars.contracts import proxy_code, token_code
+from tests.evm.liars.ids import ID_LAYOUTS, UntrueIds
 from tests.evm.liars.tokens import LAYOUTS, UntrueToken
 from tests.store.opened import open_reader
 from tests.upstream.evm_scene import RecordingLog
 from tests.waiting import LIMIT_S
 
 from icefall.evm.contract_calls import balance_of
+from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.model import StoredRaw
 from icefall.evm.reading.balances import BalanceReader
+from icefall.evm.storing.store import ChainStore
+from icefall.upstream.evm.state import ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.evm.hashes import created_address
 
@@ -40,7 +44,7 @@ class Result(NamedTuple):
 class UntrueChain:
     """The tokens on a node, and what happens to them."""
 
-    def __init__(self, node: Node, tokens: int, seed: int, per_block: int) -> None:
+    def __init__(self, node: Node, tokens: int, seed: int, per_block: int, *, with_ids: int = 0) -> None:
         self.node = node
         self._draw = random.Random(seed)
         self._per_block = per_block
@@ -61,8 +65,13 @@ class UntrueChain:
                 self._send(address, b"\1" + implementations[code].rjust(32, b"\0"))
                 self._proxies.append(address)
             self.tokens[address] = UntrueToken(code, self.holders, self._draw, is_untrue=is_untrue)
+        kinds = list(ID_LAYOUTS)
+        self.id_tokens: dict[bytes, UntrueIds] = {}
+        for number in range(with_ids):
+            kind = kinds[number % len(kinds)]
+            self.id_tokens[self._created(token_code(kind))] = UntrueIds(kind, self.holders, self._draw)
         self.mine()
-        for address, token in self.tokens.items():
+        for address, token in self._all.items():
             self._send(address, token.first())
         self.mine()
         self._first = node.newest()  # up to here the chain stays
@@ -70,9 +79,13 @@ class UntrueChain:
     def step(self) -> None:
         """One block."""
         for _ in range(self._per_block):
-            address = self._draw.choice(list(self.tokens))
-            self._send(address, self.tokens[address].next())
+            address = self._draw.choice(list(self._all))
+            self._send(address, self._all[address].next())
         self.mine()
+
+    @property
+    def _all(self) -> dict[bytes, UntrueToken | UntrueIds]:
+        return {**self.tokens, **self.id_tokens}
 
     @property
     def can_upgrade(self) -> bool:
@@ -175,10 +188,55 @@ async def compare(node: Node, path: Path, tokens: Sequence[bytes], holders: Sequ
             await upstream.close()
 
 
+def compare_ids(
+    node: Node, found: Indexing, tokens: Mapping[bytes, UntrueIds], holders: Sequence[bytes], blocks: range
+) -> Result:
+    """Every owner and every amount of an ID that a log has named, at every block, as it is stored and as the contract
+    answers."""
+    compared, wrong = 0, []
+    for token, one in tokens.items():
+        calls = one.calls(token, holders)
+        stored = {key: _stored(found.store, token, *key) for key in calls}
+        keys = [key for key in calls if stored[key] is not None]
+        for block in blocks:
+            true = _answers(node, [calls[key] for key in keys], block)
+            for key, expected in zip(keys, true, strict=True):
+                history = stored[key] or {}
+                value = next((history[at] for at in sorted(history, reverse=True) if at <= block), 0)
+                compared += 1
+                if value != expected:
+                    wrong.append(f"block {block}: {one.code} {token.hex()} {key}: {value}, {expected}")
+    return Result(compared, wrong, 0)
+
+
+def _stored(store: ChainStore, token: bytes, holder: bytes, token_id: int) -> dict[int, int] | None:
+    """Values by the block from which on they count. None: no log has named the key."""
+    params = {"token": token, "holder": holder, "token_id": pack_uint(token_id)}
+    if not holder:
+        rows = store.read(
+            "select o.block, a.address from nft_owner o join address a on a.id = o.owner"
+            " where o.token = (select id from address where address = :token) and o.token_id = :token_id",
+            {"token": token, "token_id": params["token_id"]},
+        )
+        return {block: int.from_bytes(owner, "big") for block, owner in rows} or None
+    rows = store.read(
+        "select -1, h.baseline from erc1155_holding h where h.token_address = :token and h.token_id = :token_id"
+        " and h.holder = (select id from address where address = :holder)"
+        " union all select b.block, b.balance from erc1155_balance b"
+        " where b.token = (select id from address where address = :token) and b.token_id = :token_id"
+        " and b.holder = (select id from address where address = :holder)",
+        params,
+    )
+    return {block: unpack_uint(amount) for block, amount in rows} or None
+
+
 def _state(node: Node, calls: Sequence[tuple[bytes, bytes]], block: int) -> list[int]:
+    return _answers(node, [balance_of(token, holder) for token, holder in calls], block)
+
+
+def _answers(node: Node, calls: Sequence[ContractCall], block: int) -> list[int]:
     asked = []
-    for token, holder in calls:
-        call = balance_of(token, holder)
+    for call in calls:
         params = [{"to": "0x" + call.to.hex(), "data": "0x" + call.data.hex()}, hex(block)]
         asked.append(("eth_call", params))
     return [int(answer, 16) if answer and len(answer) == 66 else 0 for answer in node.batch(asked)]

@@ -83,6 +83,7 @@ class Move(NamedTuple):
     sender: bytes
     to: bytes
     number: int  # the amount, or the token ID
+    amount: int | None = None  # of the token ID (ERC-1155)
 
 
 def token_code(read: str) -> bytes:
@@ -105,13 +106,17 @@ def token_code(read: str) -> bytes:
         slot: DUP2 ISZERO @slots_done JUMPI
         DUP1 32 ADD CALLDATALOAD DUP2 CALLDATALOAD SSTORE
         64 ADD SWAP1 1 SWAP1 SUB SWAP1 @slot JUMP
-        slots_done: SWAP1 POP           # place of the next log: how many topics are indexed, three words
+        slots_done: SWAP1 POP           # place of the next log: its kind (0, 1, an amount of an ID and 1), three words
         log: DUP1 CALLDATASIZE EQ @end JUMPI
         DUP1 96 ADD CALLDATALOAD        # amount, or ID
-        DUP2 CALLDATALOAD @nft JUMPI
-        0 MSTORE DUP1 64 ADD CALLDATALOAD DUP2 32 ADD CALLDATALOAD 0x{TRANSFER.hex()} 32 0 LOG3
+        DUP2 CALLDATALOAD DUP1 1 EQ @nft JUMPI
+        DUP1 @amount JUMPI
+        POP 0 MSTORE DUP1 64 ADD CALLDATALOAD DUP2 32 ADD CALLDATALOAD 0x{TRANSFER.hex()} 32 0 LOG3
         128 ADD @log JUMP
-        nft: DUP2 64 ADD CALLDATALOAD DUP3 32 ADD CALLDATALOAD 0x{TRANSFER.hex()} 0 0 LOG4
+        amount: 1 SWAP1 SUB 32 MSTORE 0 MSTORE
+        DUP1 64 ADD CALLDATALOAD DUP2 32 ADD CALLDATALOAD DUP1 0x{TRANSFER_SINGLE.hex()} 64 0 LOG4
+        128 ADD @log JUMP
+        nft: POP DUP2 64 ADD CALLDATALOAD DUP3 32 ADD CALLDATALOAD 0x{TRANSFER.hex()} 0 0 LOG4
         128 ADD @log JUMP
         end: STOP
         """
@@ -122,8 +127,9 @@ def run_data(slots: dict[bytes, int], moves: Sequence[Move] = (), *, nft: bool =
     """The call data that makes a token write slots and log transfers."""
     raw = RUN + len(slots).to_bytes(32, "big")
     raw += b"".join(slot + value.to_bytes(32, "big") for slot, value in slots.items())
-    for sender, to, number in moves:
-        raw += int(nft).to_bytes(32, "big") + sender.rjust(32, b"\0") + to.rjust(32, b"\0") + number.to_bytes(32, "big")
+    for sender, to, number, amount in moves:
+        kind = int(nft) if amount is None else amount + 1
+        raw += kind.to_bytes(32, "big") + sender.rjust(32, b"\0") + to.rjust(32, b"\0") + number.to_bytes(32, "big")
     return raw
 
 

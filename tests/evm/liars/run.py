@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.evm.adversarial.nodes import Node, anvil
 from tests.evm.indexed import Indexing
-from tests.evm.liars.checking import Result, UntrueChain, audited, caught_up, compare, following
+from tests.evm.liars.checking import Result, UntrueChain, audited, caught_up, compare, compare_ids, following
 from tests.evm.liars.tokens import REFUSED
 
 REORG_DEPTH_MAX = 3
@@ -61,11 +61,17 @@ async def checked(node: Node, chain: UntrueChain, path: Path) -> Result:
     """Compare all balances, and check that every token that can be proven was."""
     async with following(node, path) as found:
         trust = trust_of(found)
+        blocks = range(node.newest() + 1)
+        of_ids = await asyncio.to_thread(compare_ids, node, found, chain.id_tokens, chain.holders, blocks)
+    for address, with_ids in chain.id_tokens.items():
+        assert trust[address][0] is not None, with_ids.code
+        assert trust[address][1] is None, with_ids.code
     for address, token in chain.tokens.items():
         since, untrusted = trust[address]
         assert (since is None) == (token.code in REFUSED), (token.code, since)
         assert untrusted is None or token.code in REFUSED, (token.code, untrusted)
-    return await compare(node, path, chain.addresses, chain.holders, range(node.newest() + 1))
+    result = await compare(node, path, chain.addresses, chain.holders, blocks)
+    return Result(result.compared + of_ids.compared, result.wrong + of_ids.wrong, result.from_state)
 
 
 async def run(folder: Path, stores: Sequence[str], tokens: int, blocks: int, seed: int) -> list[Result]:
@@ -73,7 +79,7 @@ async def run(folder: Path, stores: Sequence[str], tokens: int, blocks: int, see
     for store in stores:
         live, fresh = (folder / f"{name}.{store}" for name in ("live", "fresh"))
         with anvil() as node:
-            chain = UntrueChain(node, tokens, seed, per_block=max(12, 3 * tokens // 4))
+            chain = UntrueChain(node, tokens, seed, per_block=max(12, 3 * tokens // 4), with_ids=tokens // 3)
             await drive(node, chain, live, blocks, seed)
             await indexed_anew(node, fresh)
             results += [await checked(node, chain, path) for path in (live, fresh)]

@@ -204,23 +204,26 @@ def _restated(tx: Transaction) -> list[Any]:
 def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
     """Statements about storage layouts, which the recorded chain has no reason to run."""
     ((token,),) = tx.rows("select min(token) from token")
-    tx.run(WRITES_SQL.put_layout, {"layout": b"\1", "since": 5, "token": token})
+    tx.run(WRITES_SQL.put_layout, {"layout": b"\1", "since": 5, "token": token, "standard": 1})
     tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
     tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"", b"\3")])
     tx.run_many(WRITES_SQL.put_unclaimed_slot, [(token, b"unclaimed", 5, b"\7")])
     tx.run(AUDIT_SQL.put_dropped_from, {"block": "9"})
     found = [
         tx.rows_of_each(WRITES_SQL.slot_holders, [(token, b"claimed"), (token, b"none")]),
+        tx.rows_of_each(WRITES_SQL.slot_keys, [(token, b"claimed"), (token, b"none")]),
         tx.rows_of_each(WRITES_SQL.tokens_with_unclaimed, [(token,)]),
         tx.rows_of_each(WRITES_SQL.unclaimed_words, [(token, b"unclaimed")]),
         tx.rows(WRITES_SQL.unclaimed_count, {"token": token, "most": 3}),
         tx.rows("select * from slot_change"),
-        tx.rows("select layout, layout_since from token where token = ?", (token,)),
+        tx.rows("select layout, layout_since, layout_standard from token where token = ?", (token,)),
         tx.rows(AUDIT_SQL.dropped_from),
     ]
     tx.run_many(ROLLBACK_SQL.drop_slot, [(token, b"claimed")])
     tx.run(ROLLBACK_SQL.drop_slot_history, {"token": token, "holder": token, "key": b"unclaimed"})
     tx.run(AUDIT_SQL.clear_dropped_from)
+    tx.run_many(ROLLBACK_SQL.drop_erc1155_history, [(-1, token, b"")])
+    tx.run_many(WRITES_SQL.reread_token_later, [(-1,)])
     if is_embedded:  # elsewhere balances are columns of transfers, or in slot_change
         tx.run_many(ROLLBACK_SQL.drop_erc20_history, [(-1, token)])
     return [*found, tx.rows("select count(*) from slot"), tx.rows("select count(*) from slot_change")]

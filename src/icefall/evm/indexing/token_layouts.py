@@ -13,17 +13,18 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from icefall.evm.contract_calls import balance_of, uint_of
+from icefall.evm.contract_calls import balance_of, balance_of_id, uint_of
 from icefall.evm.layouts.formulas import StorageLayout
 from icefall.evm.layouts.proof import CannotProve, Refused, SeenKey
-from icefall.evm.model import ERC20, ZERO_ADDRESS
-from icefall.evm.packed import PackedBlock, ResolvedBlock, TokenStorage
+from icefall.evm.model import ERC20, ERC721, ZERO_ADDRESS
+from icefall.evm.packed import Columns, PackedBlock, ResolvedBlock, TokenStorage
+from icefall.evm.standards import BY_ID, BY_NUMBER
 from icefall.evm.storing.batch import FoundLayout
 from icefall.evm.storing.folding import NO_ID, HeldKey
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.client import gather_or_cancel
 from icefall.upstream.evm.errors import NoState, Reverted
-from icefall.upstream.evm.state import At, StateCall
+from icefall.upstream.evm.state import At, ContractCall, StateCall
 
 _CONTRACTS_CACHED = 100_000
 _PROOFS_AT_ONCE = 8
@@ -79,13 +80,13 @@ class TokenLayouts:
         for rows in blocks:
             unread.update((address, None) for address, _ in rows.storage if address not in self._known)
             unread.update((address, None) for address in rows.code_changed if address not in self._known)
-            unread.update((token, None) for token in _erc20_tokens(rows) if token not in self._known)
+            unread.update((token, None) for token in _tokens(rows) if token not in self._known)
         stored = self._store.layouts(list(unread)) if unread else {}
         for address in unread:
             self._known[address] = _Known(True, stored[address]) if address in stored else _NO_TOKEN
         new: dict[bytes, PackedBlock] = {}
         for rows in blocks:
-            for token in _erc20_tokens(rows):
+            for token in _tokens(rows):
                 if not self._known[token].is_token and token not in self._proofs:
                     new.setdefault(token, rows)
         at_once = asyncio.Semaphore(_PROOFS_AT_ONCE)
@@ -106,13 +107,17 @@ class TokenLayouts:
         for address in rows.code_changed:
             if self._known.get(address, _NO_TOKEN).is_token:
                 found += await self._proven_again(address, rows)
-        tokens = _erc20_tokens(rows)
+        tokens = _tokens(rows)
         for token in tokens:
             if not self._known[token].is_token:
                 self._known[token] = _Known(True, self._proofs.get(token))
                 if token in self._proofs:
                     found.append(FoundLayout(token, rows.block.number, self._proofs.pop(token), is_other=False))
-        texts: dict[bytes, list[bytes]] = {token: [] for token in tokens if self._known[token].layout is not None}
+        texts: dict[bytes, list[bytes]] = {}
+        for token, standards in tokens.items():
+            layout = self._known[token].layout
+            if layout is not None and standards & layout.standard:
+                texts[token] = []
         for address, text in rows.storage:
             if self._known[address].layout is not None:
                 texts.setdefault(address, []).append(text)
@@ -128,7 +133,7 @@ class TokenLayouts:
         """Prove the layout of a known token that runs other code from this block on."""
         before = self._known[token].layout
         try:
-            after = await self._proven(token, rows)
+            after = await self._proven(token, rows, None if before is None else before.standard)
         except CannotProve:
             if before is None:
                 return []
@@ -143,9 +148,14 @@ class TokenLayouts:
         self._known[token] = _Known(True, after)
         return [FoundLayout(token, rows.block.number, after, is_other)]
 
-    async def _proven(self, token: bytes, rows: PackedBlock) -> StorageLayout | None:
-        """The layout at a block; None: refused. CannotProve where it cannot be found out here."""
-        seen = SeenKey(token, ERC20, _named_holder(token, rows), 0)
+    async def _proven(self, token: bytes, rows: PackedBlock, standard: int | None = None) -> StorageLayout | None:
+        """The layout at a block; None: refused. CannotProve where it cannot be found out here. `standard`: that of the
+        block's logs if it is None; a contract of several has no layout."""
+        if standard is None:
+            standard = _tokens(rows).get(token, ERC20)
+        if standard not in BY_NUMBER:
+            return None
+        seen = SeenKey(token, standard, *_named_key(token, standard, rows))
         try:
             layout = await self._prover.prove(seen, rows.block.block_hash)
         except NoState:
@@ -175,25 +185,41 @@ class TokenLayouts:
                 wanted.setdefault(key, block.rows.block.parent_hash)
         keys = self._store.not_held(list(wanted)) if wanted else []
         try:
-            calls = [StateCall(balance_of(token, holder), wanted[token, holder, at]) for token, holder, at in keys]
+            calls = [StateCall(_balance_call(*key), wanted[key]) for key in keys]
             answers = await self._state.results(calls) if calls else []
         except NoState:  # as if it had nothing; an audit may find another balance
             return {}
         return {key: uint_of(answer) or 0 for key, answer in zip(keys, answers, strict=True)}
 
 
-def _erc20_tokens(rows: PackedBlock) -> list[bytes]:
-    return [rows.addresses[place] for place, standards in rows.standards.items() if standards & ERC20]
+def _tokens(rows: PackedBlock) -> dict[bytes, int]:
+    """The tokens that logs of the block name, and of which standards these are."""
+    return {rows.addresses[place]: standards for place, standards in rows.standards.items() if standards}
 
 
-def _named_holder(token: bytes, rows: PackedBlock) -> bytes:
-    """A holder whom the block names with the token; the token itself where there is none."""
-    tokens, holders, _ = rows.erc20_deltas
-    for place, at in zip(tokens, holders, strict=True):
-        holder: bytes = rows.addresses[at]
-        if rows.addresses[place] == token and holder != ZERO_ADDRESS:
-            return holder
-    return token
+def _named_key(token: bytes, standard: int, rows: PackedBlock) -> tuple[bytes, int]:
+    """A holder and a token ID that the block names with the token; the token itself and 0 where there is none."""
+    address = rows.addresses.__getitem__
+    keys: Iterable[tuple[int, int, int]]
+    if standard == ERC721:
+        keys = zip(rows.nft_owners[0], rows.nft_owners[2], rows.nft_owners[1], strict=True)
+    elif standard == ERC20:
+        keys = ((place, holder, 0) for place, holder in zip(*rows.erc20_deltas[:2], strict=True))
+    else:
+        keys = ((place, holder, token_id) for columns in rows.id_deltas for place, holder, token_id in _ids_of(columns))
+    for place, holder, token_id in keys:
+        if address(place) == token and address(holder) != ZERO_ADDRESS:
+            return address(holder), token_id
+    return token, 0
+
+
+def _ids_of(columns: Columns) -> Iterable[tuple[int, int, int]]:
+    tokens, holders, token_ids, _ = columns
+    return zip(tokens, holders, token_ids, strict=True)
+
+
+def _balance_call(token: bytes, holder: bytes, token_id: int) -> ContractCall:
+    return balance_of(token, holder) if token_id == NO_ID else balance_of_id(token, holder, token_id)
 
 
 def _named_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
@@ -201,11 +227,14 @@ def _named_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
     partly: Mapping[bytes, TokenStorage] = {token: one for token, one in block.slots.items() if not one.layout.is_whole}
     if not partly:
         return
-    tokens, holders, _ = block.rows.erc20_deltas
-    for place, at in zip(tokens, holders, strict=True):
+    named = [(ERC20, place, at, NO_ID) for place, at in zip(*block.rows.erc20_deltas[:2], strict=True)]
+    for standard, columns in zip(BY_ID, block.rows.id_deltas, strict=True):
+        named += [(standard.number, *key) for key in _ids_of(columns)]
+    for of_standard, place, at, token_id in named:
         token, holder = block.rows.addresses[place], block.rows.addresses[at]
         storage = partly.get(token)
-        if storage is not None and holder != ZERO_ADDRESS:
-            key = storage.layout.slot_of(holder, 0)[1:].hex().encode()  # the first byte may be written in two ways
+        if storage is not None and storage.layout.standard == of_standard and holder != ZERO_ADDRESS:
+            slot = storage.layout.slot_of(holder, max(token_id, 0))
+            key = slot[1:].hex().encode()  # the first byte may be written in two ways
             if not any(key in text for text in storage.texts):
-                yield token, holder, NO_ID
+                yield token, holder, token_id

@@ -5,7 +5,8 @@ rows depend on those before it: a contract that is deployed anew, the number of 
 it is written table by table, in the order of keys.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
@@ -14,11 +15,12 @@ from icefall.db.engine import StoreError, Transaction
 from icefall.evm.deriving.packing import Row
 from icefall.evm.encoding import pack_uint
 from icefall.evm.layouts.formulas import StorageLayout
-from icefall.evm.model import BlockRow
+from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRow
 from icefall.evm.packed import BalanceChanges, PackedBlock, ResolvedBlock
-from icefall.evm.storing.folding import BalanceFolding, Baselines
+from icefall.evm.storing.folding import BalanceFolding, Baselines, BlockToFold
+from icefall.evm.storing.id_slots import IdChanges, IdSlots
 from icefall.evm.storing.rollback import TouchedAddresses, add_to_journal
-from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys
+from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys, variables_changed
 from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
 
 _BLOCKS_PER_STEP = 256
@@ -43,6 +45,13 @@ class _Interned(NamedTuple):
     first_id: int  # the first that the block may have given
     ids: BlockIds
     changes: BalanceChanges
+    by_slots: IdChanges
+
+    @property
+    def folded(self) -> BlockToFold:
+        slots = self.block.slots
+        of_erc20 = {token: one for token, one in slots.items() if one.layout.standard == ERC20} if slots else slots
+        return BlockToFold(self.changes, of_erc20, self.by_slots)
 
     @property
     def rows(self) -> PackedBlock:
@@ -74,6 +83,7 @@ class BatchWriter:
         self._native_found_later: dict[int, list[int]] = {}  # by the block they changed at: addresses
         self._code: list[Row] = []
         self._reread: dict[int, None] = {}  # tokens whose name, symbol and decimals may have changed
+        self._reread_later: dict[int, None] = {}  # the same, of those whose variables changed
         self.ids_by_block: list[BlockIds] = []
 
     @property
@@ -89,7 +99,7 @@ class BatchWriter:
         blocks = self._intern(batch, [address for address, _, _ in probed])
         self.ids_by_block = [one.ids for one in blocks]
         yield
-        self._folding.load([one.changes for one in blocks], first_new, [one.block.slots for one in blocks])
+        self._folding.load([one.folded for one in blocks], first_new)
         yield
         self._tokens = self._stored_tokens(batch)
         yield from self._gather(blocks, offset)
@@ -104,15 +114,20 @@ class BatchWriter:
 
     def _intern(self, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[_Interned]:
         """Give every address of the batch an ID, in chain order."""
-        by_block = [[*block.rows.addresses, *_state_addresses(block)] for block in batch]
+        changes = [block.rows.balance_changes() for block in batch]
+        by_slots = IdSlots(self._tx, self._ids).changes(changes, [block.slots for block in batch])
+        by_block = [
+            [*block.rows.addresses, *_state_addresses(block), *slots.addresses()]
+            for block, slots in zip(batch, by_slots, strict=True)
+        ]
         contracts = [address for block in batch for address in _contracts(block.rows)]
         self._ids.load(self._tx, [*chain.from_iterable(by_block), *others, *contracts])
         found = []
-        for block, addresses in zip(batch, by_block, strict=True):
+        for block, addresses, changed, slots in zip(batch, by_block, changes, by_slots, strict=True):
             first_id = self._ids.next_id(self._tx)
             self._ids.intern(self._tx, addresses)
             ids = [*map(self._ids.of, block.rows.addresses), None]
-            found.append(_Interned(block, first_id, ids, block.rows.balance_changes()))
+            found.append(_Interned(block, first_id, ids, changed, slots))
         self._ids.intern(self._tx, others)
         return found
 
@@ -143,7 +158,8 @@ class BatchWriter:
             self._gathered.add(one.rows, one.ids)
             self._gather_state(one.block)
             journal = self._journal(one)
-            self._folding.add(one.changes, one.block.slots, frozenset(journal.holders_named))
+            self._folding.add(one.folded, frozenset(journal.holders_named))
+            self._reread_later.update(dict.fromkeys(journal.variables_changed))
             self._reread.update(dict.fromkeys((*journal.storage_changed_unlogged, *journal.code_changed)))
             self._blocks.append(_block_row(block, total, one.first_id, journal.pack()))
 
@@ -172,6 +188,7 @@ class BatchWriter:
             holders_named=tuple((one.ids[holder] or 0, one.ids[token] or 0) for holder, token in rows.holders_named),
             storage_changed_unlogged_again=tuple(unlogged_again),
             code_changed=tuple(self._known_tokens(rows.code_changed)),
+            variables_changed=tuple(map(ids, _with_changed_variables(one))),
         )
 
     # -- table by table ----------------------------------------------------------------------------------------
@@ -181,6 +198,9 @@ class BatchWriter:
         self._tx.run_many(SQL.put_block, self._blocks)
         yield from self._gathered.write(self._tx, None if self._is_embedded else self._folding.erc20_balances)
         self._tx.run_many(SQL.reread_token, [(token,) for token in self._reread])
+        self._tx.run_many(
+            SQL.reread_token_later, [(token,) for token in self._reread_later if token not in self._reread]
+        )
 
     def _write_standards(self, probed: ProbedStandards) -> None:
         found = [(self._ids.of(address), block, standard) for address, block, standard in probed]
@@ -192,7 +212,8 @@ class BatchWriter:
             token = self._ids.of(one.token)
             since = one.block if one.layout is not None else None
             packed = one.layout.pack() if one.layout is not None else NO_LAYOUT
-            self._tx.run(SQL.put_layout, {"layout": packed, "since": since, "token": token})
+            standard = one.layout.standard if one.layout is not None else None
+            self._tx.run(SQL.put_layout, {"layout": packed, "since": since, "token": token, "standard": standard})
             if one.is_other:
                 self._tx.run(SQL.mark_untrusted, {"token": token, "block": one.block})
 
@@ -215,6 +236,16 @@ def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:
     """The addresses whose balance or code was changed, or read from state."""
     yield from (row.address for row in block.native)
     yield from (address for address, _ in (*block.earlier_code, *block.code))
+
+
+def _with_changed_variables(one: _Interned) -> Iterator[bytes]:
+    """The tokens with a layout whose variables the block changed, whatever it logs."""
+    minted: Counter[bytes] = Counter()
+    for change in one.changes.erc20_deltas if one.block.slots else ():
+        minted[change.token] += change.delta if change.holder != ZERO_ADDRESS else 0
+    for token, storage in one.block.slots.items():
+        if variables_changed(storage, minted[token]):
+            yield token
 
 
 def _contracts(rows: PackedBlock) -> Iterable[bytes]:

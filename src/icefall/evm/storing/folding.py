@@ -5,15 +5,18 @@ Where logs contradict themselves (a balance below zero, a transfer from an addre
 untrusted: its balances are read from state instead.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from operator import itemgetter
+from typing import NamedTuple
 
 from icefall.db.engine import Transaction
 from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.model import ZERO_ADDRESS, IdDelta
+from icefall.evm.layouts.formulas import KEY_STORED
+from icefall.evm.model import ERC721, ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
-from icefall.evm.standards import BY_ID, TokenStandard
+from icefall.evm.standards import BY_ID, BY_NUMBER, TokenStandard
+from icefall.evm.storing.id_slots import IdChanges, SlotChange, address_of
 from icefall.evm.storing.nft_ranges import RangeFolding
 from icefall.evm.storing.slot_folding import Erc20Balances, Folded, Pair, SlotFolding, SlotKeys, Tokens
 from icefall.evm.storing.writing import SQL, Steps, put_rows
@@ -36,6 +39,14 @@ INSERTS = {
     "unclaimed_slot": SQL.put_unclaimed_slot,
     "slot_change": SQL.put_slot_change,
 }
+
+
+class BlockToFold(NamedTuple):
+    """What is folded of a block: what its logs say, and what storage says of tokens whose layout is known."""
+
+    rows: BalanceChanges
+    erc20_slots: Tokens
+    by_slots: IdChanges
 
 
 class BalanceFolding:
@@ -70,12 +81,13 @@ class BalanceFolding:
         ] = {}  # the owner, and the token's address
         self._rows = self._folded.rows
 
-    def load(self, batch: Sequence[BalanceChanges], first_new: int, storage: Sequence[Tokens]) -> None:
+    def load(self, blocks: Sequence[BlockToFold], first_new: int) -> None:
         """Read what is stored of everything that the batch changes. IDs from `first_new` on are new: nothing is
-        stored. `storage`: that of tokens whose layout is known, for each block."""
+        stored."""
         ids, tx = self._ids, self._tx
+        batch = [one.rows for one in blocks]
         erc20 = {(ids(one.holder), ids(one.token)): one.token for rows in batch for one in rows.erc20_deltas}
-        erc20 |= self._slots.load(batch, storage, first_new)
+        erc20 |= self._slots.load(batch, [one.erc20_slots for one in blocks], first_new)
         unread = erc20.keys() - self._erc20.keys()
         stored = [(*key, erc20[key]) for key in unread if key[0] < first_new and key[1] < first_new]
         for holder, token, known in tx.rows_of_each(SQL.known_erc20, sorted(stored, key=itemgetter(0))):
@@ -87,6 +99,9 @@ class BalanceFolding:
                 (ids(one.holder), ids(one.token), one.token, pack_uint(one.token_id))
                 for rows in batch
                 for one in rows.id_deltas[at]
+            } | {
+                (ids(one.key.holder), ids(one.token), one.token, pack_uint(one.key.token_id))
+                for one in _slot_changes(blocks, standard.number)
             }
             with_id = [key for key in keys if key[0] < first_new and key[1] < first_new]
             statement = SQL.named(f"known_{standard.table}")
@@ -94,19 +109,25 @@ class BalanceFolding:
                 if known is not None:
                     self._of_ids[standard.table][holder, token, token_id] = unpack_uint(known)
         nfts = {(ids(one.token), pack_uint(one.token_id)) for rows in batch for one in rows.nft_owners}
+        nfts |= {(ids(one.token), pack_uint(one.key.token_id)) for one in _slot_changes(blocks, ERC721)}
         stored_nfts = [key for key in nfts if key[0] < first_new]
         for token, token_id, owner in tx.rows_of_each(SQL.newest_owner, sorted(stored_nfts)):
             self._owners[token, token_id] = owner
         self._ranges.load(batch, first_new)
 
-    def add(self, rows: BalanceChanges, storage: Tokens, unmoved: Set[Pair] = frozenset()) -> None:
+    def add(self, block: BlockToFold, unmoved: Set[Pair] = frozenset()) -> None:
         """Fold the next block; `load` must have been called. `unmoved`: those whom its logs name without a transfer."""
+        rows, storage, by_slots = block
+        number = rows.block.number
         self._add_erc20(rows, storage)
         if storage:
-            self._slots.add(rows.block.number, self._baselines, unmoved)
+            self._slots.add(number, self._baselines, unmoved)
         for standard, changes in zip(BY_ID, rows.id_deltas, strict=True):
-            self._add_of_ids(standard, changes, rows.block.number)
-        self._add_nfts(rows)
+            by_logs = _by_logs(changes, by_slots.tokens, standard.number) if by_slots.tokens else changes
+            self._add_of_ids(standard, by_logs, number)
+        self._add_nfts(rows, by_slots.tokens)
+        if by_slots.tokens:
+            self._add_by_slots(rows, by_slots)
 
     @property
     def written(self) -> dict[str, int]:
@@ -195,11 +216,13 @@ class BalanceFolding:
 
     # -- ERC-721 -----------------------------------------------------------------------------------------------
 
-    def _add_nfts(self, rows: BalanceChanges) -> None:
+    def _add_nfts(self, rows: BalanceChanges, by_slots: Mapping[bytes, int]) -> None:
         number, ids = rows.block.number, self._ids
         for token in self._ranges.add(rows):
             self._untrusted.setdefault(token, number)
         for moved in rows.nft_owners:
+            if by_slots and by_slots.get(moved.token) == ERC721:
+                continue
             token, token_id, owner = ids(moved.token), pack_uint(moved.token_id), ids(moved.owner)
             sender = ids(moved.owner_before)
             key = token, token_id
@@ -214,12 +237,100 @@ class BalanceFolding:
                 self._rows["nft_owner"].append((token, token_id, number, owner, first_owner))
             self._owners[key] = owner
 
+    # -- by slots ----------------------------------------------------------------------------------------------
+
+    def _add_by_slots(self, rows: BalanceChanges, found: IdChanges) -> None:
+        """Fold what slots tell of owners and of amounts of IDs."""
+        ids, number = self._ids, rows.block.number
+        logged = {(one.token, one.token_id): (one.owner_before, one.owner) for one in rows.nft_owners}
+        for ranged in rows.nft_ranges:
+            if found.tokens.get(ranged.token) == ERC721:  # IDs that no log names one by one
+                self._untrusted.setdefault(ids(ranged.token), number)
+        for token in found.unreadable:
+            self._untrusted.setdefault(ids(token), number)
+        for word in found.unclaimed:
+            self._rows["unclaimed_slot"].append((ids(word.token), word.slot, word.block, pack_uint(word.word)))
+        for one in found.changes:
+            if one.is_new:
+                holder = ids(one.key.holder) if one.key.holder else 0
+                row = ids(one.token), one.slot[:KEY_STORED], holder, pack_uint(one.key.token_id)
+                self._rows["slot"].append(row)
+            if one.standard == ERC721:
+                self._add_owner(one, number, logged.get((one.token, one.key.token_id)))
+            else:
+                self._add_amount(one, number)
+
+    def _add_amount(self, one: SlotChange, number: int) -> None:
+        token, holder, token_id = self._ids(one.token), self._ids(one.key.holder), pack_uint(one.key.token_id)
+        table, key = BY_NUMBER[one.standard].table, (holder, token, token_id)
+        balance, balances = self._of_ids[table].get(key), self._rows[f"{table}_balance"]
+        if balance is None:
+            balance = one.before
+            if one.history:
+                balance = 0
+            elif balance is None:
+                balance = self._baselines.get((one.token, one.key.holder, one.key.token_id), 0)
+            row = holder, one.token, token_id, token, number, pack_uint(balance)
+            self._rows[f"{table}_holding"].append(row)
+            for block, amount in one.history:
+                balance = amount
+                balances.append((*key, block, pack_uint(amount)))
+        if one.after is not None:
+            if one.before != balance:  # a change was missed
+                self._untrusted.setdefault(token, number)
+            if one.after != balance:
+                balances.append((*key, number, pack_uint(one.after)))
+                if not one.is_logged:
+                    self._rows["slot_change"].append((number, token, holder, token_id, None))
+            balance = one.after
+        self._of_ids[table][key] = balance
+
+    def _add_owner(self, one: SlotChange, number: int, logged: tuple[bytes, bytes] | None) -> None:
+        """Fold the owner of an NFT. `logged`: the owners before and after the block, as its logs have them."""
+        ids, token, token_id = self._ids, self._ids(one.token), pack_uint(one.key.token_id)
+        key, owners = (token, token_id), self._rows["nft_owner"]
+        known = self._owners.get(key)
+        self._owners_before.setdefault(key, (known, one.token))
+        if known is None and one.history:
+            first: int | None = ids(ZERO_ADDRESS)
+            for block, value in one.history:
+                known = ids(address_of(value))
+                owners.append((token, token_id, block, known, first))
+                first = None
+        before, after = (None if value is None else address_of(value) for value in (one.before, one.after))
+        if before is None or after is None:  # nothing changed, whatever the log says
+            if known is None:
+                known = ids(ZERO_ADDRESS)
+                owners.append((token, token_id, number, known, None))
+                if not one.is_whole:  # it may have had an owner before
+                    self._untrusted.setdefault(token, number)
+            self._owners[key] = known
+            return
+        if known is not None and known != ids(before):
+            self._untrusted.setdefault(token, number)
+        if known != ids(after):
+            owners.append((token, token_id, number, ids(after), ids(before) if known is None else None))
+        if logged != (before, after):
+            for address in {before, after} - {ZERO_ADDRESS}:
+                self._rows["slot_change"].append((number, token, ids(address), token_id, None))
+        self._owners[key] = ids(after)
+
     def _zero_address_id(self) -> int:
         """The ID of the zero address, which every burn interns; 0, which is no address's ID, if there was none."""
         try:
             return self._ids(ZERO_ADDRESS)
         except KeyError:
             return 0
+
+
+def _by_logs(changes: Iterable[IdDelta], by_slots: Mapping[bytes, int], standard: int) -> list[IdDelta]:
+    """The changes that slots do not tell."""
+    return [one for one in changes if by_slots.get(one.token) != standard or one.holder == ZERO_ADDRESS]
+
+
+def _slot_changes(blocks: Iterable[BlockToFold], standard: int) -> Iterator[SlotChange]:
+    for block in blocks:
+        yield from (one for one in block.by_slots.changes if one.standard == standard)
 
 
 def newly_held(batch: Iterable[BalanceChanges]) -> set[HeldKey]:

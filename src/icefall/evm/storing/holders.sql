@@ -23,7 +23,8 @@ union select {number}, token, recipient from {standard} where log_at >= :low and
 
 -- The pairs whose balance storage changed without a log.
 -- name: changed_slots
-select 1, token, holder from slot_change where block >= :low >> 24 and block < :high >> 24;
+select coalesce(t.layout_standard, 1), s.token, s.holder from slot_change s left join token t on t.token = s.token
+where s.block >= :low >> 24 and s.block < :high >> 24;
 
 -- The owners that the NFTs of such transfers had before the range, or null: a transfer may name another sender.
 -- name: owners_before

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from icefall.db.engine import Transaction
-from icefall.evm.encoding import above
+from icefall.evm.encoding import above, unpack_uint
 from icefall.evm.layouts.formulas import KEY_STORED, KEY_UNCLAIMED, unpack_layout
-from icefall.evm.standards import BY_ID, STANDARDS, load_statements
+from icefall.evm.standards import BY_ID, STANDARDS, TokenStandard, load_statements
 from icefall.evm.storing import holders
 from icefall.evm.storing.raw import roll_back_raw
 from icefall.wire.packer import pack_varints, unpack_varints
@@ -29,6 +29,7 @@ _LISTS = (
     SQL.drop_touches_of_internal,
     SQL.drop_erc20_balance,
     SQL.drop_erc20_slot_balance,
+    *SQL.each("drop_{by_id}_slot_balance"),
     SQL.drop_slot_change,
     SQL.drop_unclaimed_slot,
     *SQL.each("drop_{by_id}_balance"),
@@ -66,12 +67,13 @@ class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
     holders_named: tuple[tuple[int, int], ...] = ()  # (holder, token) that a log named without a transfer
     storage_changed_unlogged_again: tuple[int, ...] = ()  # any other time: some contracts do it in every block
     code_changed: tuple[int, ...] = ()  # tokens that run other code from here on
+    variables_changed: tuple[int, ...] = ()  # tokens with a layout: perhaps the name, whatever was logged
 
     def pack(self) -> bytes:
         """Return the length of each list and its numbers. The last lists are mostly empty, and are left out then."""
         flat = [number for pair in self.holders_named for number in pair]
         lists = [self.native, self.code, self.storage_changed_unlogged, flat]
-        lists += [self.storage_changed_unlogged_again, self.code_changed]
+        lists += [self.storage_changed_unlogged_again, self.code_changed, self.variables_changed]
         while lists and not lists[-1]:
             lists.pop()
         return pack_varints([number for one in lists for number in (len(one), *one)])
@@ -85,9 +87,9 @@ def unpack_touched(raw: bytes) -> TouchedAddresses:
         end = start + 1 + numbers[start]
         lists.append(numbers[start + 1 : end])
         start = end
-    lists += [()] * (6 - len(lists))
-    native, code, unlogged, flat, again, code_changed = lists
-    return TouchedAddresses(native, code, unlogged, _pairs(flat), again, code_changed)
+    lists += [()] * (7 - len(lists))
+    native, code, unlogged, flat, again, code_changed, variables = lists
+    return TouchedAddresses(native, code, unlogged, _pairs(flat), again, code_changed, variables)
 
 
 def _pairs(flat: Sequence[int]) -> tuple[tuple[int, int], ...]:
@@ -130,6 +132,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
     for statement in (SQL.drop_erc20_holding, SQL.drop_erc20_holder):
         tx.run_many(statement, [(token, ancestor) for token in sorted(held)])
     for standard in BY_ID:
+        _roll_back_id_slots(tx, standard, moved[standard.table], ancestor)
         holdings = tx.rows(SQL.named(f"moved_holdings_of_{standard.table}"), where)
         tx.run_many(SQL.named(f"drop_{standard.table}_holding"), [(*row, ancestor) for row in holdings])
     _roll_back_ranges(tx, where, ancestor)
@@ -157,7 +160,8 @@ def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int
     tx.run_many(SQL.drop_native_balance, [(address, ancestor) for address in touched.native])
     tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
     changed, again = touched.storage_changed_unlogged, touched.storage_changed_unlogged_again
-    tx.run_many(SQL.reread_token, [(token,) for token in (*changed, *touched.code_changed)])
+    reread = dict.fromkeys((*changed, *touched.code_changed, *touched.variables_changed))
+    tx.run_many(SQL.reread_token, [(token,) for token in reread])
     tx.run_many(SQL.lower_unlogged_changes, [(token,) for token in (*changed, *again)])
 
 
@@ -169,6 +173,16 @@ def _roll_back_slots(tx: Transaction, tokens: Iterable[int], ancestor: int) -> N
             tx.run(SQL.drop_slot, (token, key[:KEY_STORED]))
             tx.run(SQL.drop_slot_history, {"token": token, "holder": holder, "key": key[:KEY_UNCLAIMED]})
             tx.run(SQL.drop_erc20_history, (holder, token))
+
+
+def _roll_back_id_slots(tx: Transaction, standard: TokenStandard, tokens: Iterable[int], ancestor: int) -> None:
+    """Do the same for holders of IDs."""
+    statement = SQL.named(f"new_id_holders_of_{standard.table}")
+    for each in sorted(tokens):
+        for token, holder, token_id, address, packed in tx.rows(statement, {"token": each, "ancestor": ancestor}):
+            slot = unpack_layout(packed).slot_of(address, unpack_uint(token_id))
+            tx.run(SQL.drop_slot, (token, slot[:KEY_STORED]))
+            tx.run(SQL.named(f"drop_{standard.table}_history"), (holder, token, token_id))
 
 
 def _drop_code_read_for(tx: Transaction, ancestor: int) -> None:
@@ -188,10 +202,14 @@ def _roll_back_ranges(tx: Transaction, where: dict[str, int], ancestor: int) -> 
 
 
 def _roll_back_owners(tx: Transaction, where: dict[str, int], ancestor: int) -> None:
-    for token, token_id, address in tx.rows(SQL.moved_nfts, where):
+    moved = {*tx.rows(SQL.moved_nfts, where), *tx.rows(SQL.changed_nfts, where)}
+    for token, token_id, address in sorted(moved):
         for (owner,) in tx.rows(SQL.owner_now, (token, token_id)):
             tx.run(SQL.drop_held, (owner, address, token_id))
-        tx.run(SQL.drop_nft_owner, (token, token_id, ancestor))
+        new = tx.rows(SQL.layout_of_new_nft, (token, token_id, ancestor))
+        for (packed,) in new:
+            tx.run(SQL.drop_slot, (token, unpack_layout(packed).slot_of(b"", unpack_uint(token_id))[:KEY_STORED]))
+        tx.run(SQL.drop_nft_owner, (token, token_id, -1 if new else ancestor))
         left = tx.rows(SQL.owner_now, (token, token_id))
         if not left:
             tx.run(SQL.lower_moved, {"token": token, "token_id": token_id})

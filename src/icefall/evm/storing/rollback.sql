@@ -99,6 +99,29 @@ delete from erc20_balance where (holder, token, block) in (
 
 -- postgres: drop_erc20_slot_balance
 
+-- name: drop_{by_id}_slot_balance
+delete from {by_id}_balance where (holder, token, token_id, block) in (
+    select holder, token, token_id, block from slot_change where block > :ancestor);
+
+-- The NFTs of which storage said another owner than logs.
+-- name: changed_nfts
+select distinct +s.token, s.token_id, a.address from slot_change s
+join token t on t.token = s.token join address a on a.id = s.token
+where s.block > :ancestor and t.layout_standard = 2;
+
+-- The layout of an NFT's token, if blocks above the ancestor named the ID first: it may have got a history.
+-- name: layout_of_new_nft
+select t.layout from nft n join token t on t.token = n.token
+where n.token = ? and n.token_id = ? and n.first_block > ? and t.layout_since is not null and t.layout_standard = 2;
+
+-- name: new_id_holders_of_{by_id}
+select h.token, h.holder, h.token_id, a.address, t.layout from {by_id}_holding h
+join token t on t.token = h.token join address a on a.id = h.holder
+where h.token = :token and h.since > :ancestor and t.layout_since is not null and t.layout_standard = {number};
+
+-- name: drop_{by_id}_history
+delete from {by_id}_balance where holder = ? and token = ? and token_id = ?;
+
 -- name: drop_slot_change
 delete from slot_change where block > :ancestor;
 
@@ -110,7 +133,7 @@ delete from unclaimed_slot where block > :ancestor;
 -- name: new_slot_holders
 select o.token, o.holder, a.address, t.layout from erc20_holder o
 join token t on t.token = o.token join address a on a.id = o.holder
-where o.token = :token and o.since > :ancestor and t.layout_since is not null;
+where o.token = :token and o.since > :ancestor and t.layout_since is not null and t.layout_standard = 1;
 
 -- name: drop_slot
 delete from slot where token = ? and key = ?;
@@ -126,7 +149,7 @@ delete from slot_change where token = :token and holder = :holder and block in (
     select block from unclaimed_slot where token = :token and key = :key);
 
 -- name: drop_layout
-update token set layout = null, layout_since = null where layout_since > :ancestor;
+update token set layout = null, layout_since = null, layout_standard = null where layout_since > :ancestor;
 
 -- The tokens that a standard's transfers above the ancestor moved.
 -- name: moved_{standard}

@@ -6,7 +6,7 @@ has no known holder may be an allowance, or belong to one whom no log has named:
 UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from icefall.db.engine import Transaction
@@ -17,18 +17,31 @@ from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
 from icefall.evm.storing.writing import SQL
 from icefall.wire.errors import WireError
-from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes
+from icefall.wire.evm.rlp import keccak256
+from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes, word_of
 
 UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
 _WHOLE = 256  # bits of a word
 _SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
 _NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
+_STRINGS = 65  # variables whose text may be too long for a word
+_STRING_WORDS = 4  # 128 characters: a longer name is cut
 _EVEN = dict(zip("13579bdf", "02468ace", strict=True))
 
 Pair = tuple[int, int]  # holder and token, as IDs
 SlotKeys = dict[Pair, str]  # the key of each pair's slot, as text: one hash each
 Erc20Balances = dict[Pair, int]  # newest balance
 Tokens = Mapping[bytes, TokenStorage]
+
+
+def _string_keys() -> Iterator[str]:
+    """The slots in which variables have texts that are too long for a word, and the first elements of arrays."""
+    for number in range(_STRINGS):
+        start = int.from_bytes(keccak256(number.to_bytes(WORD, "big")), "big")
+        yield from (f"0x{(start + place) % (1 << 256):064x}" for place in range(_STRING_WORDS))
+
+
+_STRING_KEYS = frozenset(_string_keys())
 
 
 class Folded:
@@ -69,7 +82,7 @@ class SlotFolding:
         self._blocks: dict[int, list[_TokenChanges]] = {}
         self._holders: dict[tuple[int, str], int] = {}  # by token and key: of slots that no log of their block names
         self._unclaimed: dict[tuple[int, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
-        self._unclaimed_counts: dict[int, int] = {}
+        self._room = UnclaimedRoom(tx)
 
     def load(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens], first_new: int) -> dict[Pair, bytes]:
         """Decode what the batch changed. Return the pairs that no log names, each with the token's address."""
@@ -82,7 +95,7 @@ class SlotFolding:
                 if one.token >= first_new or not one.changed:
                     continue
                 for key in one.changed.keys() - {key for _, _, key in one.named}:
-                    if not _is_plain_variable(key):
+                    if not is_plain_variable(key):
                         unexplained[one.token, key_of(key)[:KEY_STORED]] = one, key
         pairs: dict[Pair, bytes] = {}
         for token, start, holder, address in self._tx.rows_of_each(SQL.slot_holders, list(unexplained)):
@@ -122,7 +135,7 @@ class SlotFolding:
         for address, one in tokens.items():
             token = self._ids(address)
             try:
-                changed = _changed(one)
+                changed = changed_slots(one)
             except WireError:  # what an upstream sent cannot be read: a change is missed
                 self._folded.untrusted.setdefault(token, rows.block.number)
                 changed = {}
@@ -191,7 +204,7 @@ class SlotFolding:
         folded = self._folded
         of_zero = key_text(one.layout.slot_of(ZERO_ADDRESS, 0))
         for key, words in one.changed.items():
-            if _is_plain_variable(key):
+            if is_plain_variable(key):
                 continue
             holder = self._holders.get((one.token, key))
             if holder is not None:
@@ -202,26 +215,49 @@ class SlotFolding:
                 if after != balance:
                     folded.add_unlogged(pair, number, after)
                 folded.erc20[pair] = after
-            elif key != of_zero and self._may_keep(one.token):
+            elif key != of_zero and self._room.take(one.token, one.token):
                 start, word = key_of(key)[:KEY_UNCLAIMED], int(words[1], 16)
                 folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
                 self._unclaimed.setdefault((one.token, start), []).append((number, word))
 
-    def _may_keep(self, token: int) -> bool:
-        count = self._unclaimed_counts.get(token)
+
+class UnclaimedRoom:
+    """How many more words without a known holder may be stored of each token."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._counts: dict[int | bytes, int] = {}
+
+    def take(self, token: int | bytes, stored: int | None) -> bool:
+        """Take room for a word, if there is any. `stored`: the token's ID; None: nothing is stored of it."""
+        count = self._counts.get(token)
         if count is None:
-            count = self._tx.rows(SQL.unclaimed_count, {"token": token, "most": UNCLAIMED_MAX})[0][0]
-        self._unclaimed_counts[token] = count + 1
+            params = {"token": stored or 0, "most": UNCLAIMED_MAX}
+            count = self._tx.rows(SQL.unclaimed_count, params)[0][0]
+        self._counts[token] = count + 1
         return count < UNCLAIMED_MAX
 
 
-def _is_plain_variable(key: str) -> bool:
-    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, or is in a known
-    namespace."""
-    return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS
+def is_plain_variable(key: str) -> bool:
+    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, is in a known
+    namespace, or has a part of a long text."""
+    return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS or key in _STRING_KEYS
 
 
-def _changed(storage: TokenStorage) -> dict[str, Words]:
+def variables_changed(storage: TokenStorage, minted: int) -> bool:
+    """Tell whether a block changed variables of a token, such as its name. `minted`: by how much the supply changed by
+    its logs, which explains one of them."""
+    try:
+        words = [words for key, words in changed_slots(storage).items() if is_plain_variable(key)]
+        changes = [(word_of(after) - word_of(before)) for before, after in words]
+    except WireError:
+        return True
+    if minted in changes:
+        changes.remove(minted)
+    return bool(changes)
+
+
+def changed_slots(storage: TokenStorage) -> dict[str, Words]:
     """The slots that a block changed, by key. WireError where their keys are no words."""
     found = slot_changes(storage.texts)
     if len(key_of("0x" + "".join([key[2:] for key in found]))) != WORD * len(found):

@@ -251,6 +251,12 @@ update token set silent_changes = ? where token = ?;
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1 where token = ?;
 
+-- The same, but not within a minute of the last time: variables of some contracts change in every block.
+-- name: reread_token_later
+update token set read_at = null, retry_at = case when read_at is null then retry_at else read_at + 60 end,
+    metadata_version = metadata_version + 1
+where token = ?;
+
 -- name: put_probed_standard
 insert into token (token, first_block, kind) values (?, ?, ?)
 on conflict (token) do update set kind = excluded.kind;
@@ -261,7 +267,8 @@ on conflict (token) do update set kind = excluded.kind;
 select layout from token where token = (select id from address where address = :address) and layout is not null;
 
 -- name: put_layout
-update token set layout = :layout, layout_since = case when :since = -1 then layout_since else :since end
+update token set layout = :layout, layout_standard = :standard,
+    layout_since = case when :since = -1 then layout_since else :since end
 where token = :token;
 
 -- name: put_slot
@@ -274,6 +281,15 @@ select s.token, s.key, s.holder, a.address from slot s join address a on a.id = 
 -- postgres: slot_holders
 select s.token, s.key, s.holder, a.address from unnest(?, ?) as k(token, key)
 join slot s on s.token = k.token and s.key = k.key join address a on a.id = s.holder;
+
+-- What each (token, beginning of a slot's key) is about: the holder, null of an NFT, and the token ID.
+-- name: slot_keys
+select s.token, s.key, a.address, s.token_id from slot s left join address a on a.id = s.holder
+where s.token = ? and s.key = ?;
+
+-- postgres: slot_keys
+select s.token, s.key, a.address, s.token_id from unnest(?, ?) as k(token, key)
+join slot s on s.token = k.token and s.key = k.key left join address a on a.id = s.holder;
 
 -- name: put_unclaimed_slot
 insert into unclaimed_slot (token, key, block, word) values (?, ?, ?, ?);

@@ -1,0 +1,206 @@
+"""Owners of NFTs and amounts of IDs of tokens whose storage is understood: they are what the slots hold."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.awaited import awaited
+from tests.evm.indexed import open_store
+from tests.metrics.synthetic import address, assembled
+
+from icefall.evm.deriving.packing import packed
+from icefall.evm.deriving.tokens import id_deltas, nft_owners
+from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.layouts.formulas import Order, StorageLayout
+from icefall.evm.model import ERC721, ERC1155, ZERO_ADDRESS, BlockRows, Erc721TransferRow, Erc1155TransferRow
+from icefall.evm.packed import ResolvedBlock, TokenStorage
+from icefall.evm.storing.batch import FoundLayout
+from icefall.evm.storing.holders import count_all
+from icefall.evm.storing.store import ChainStore
+
+ENGINES = ("sqlite", "postgres")
+TOKEN, ANN, BEN, EVE, DAN = (address(number) for number in range(1, 6))
+OWNERS = StorageLayout(ERC721, Order.KEY_FIRST, bytes(32), 0, 160, 0, is_whole=True)
+AMOUNTS = StorageLayout(ERC1155, Order.KEY_FIRST, bytes(32), 0, 256, 0, is_whole=True)
+Change = tuple[int, int]
+TABLES = (
+    "nft_owner",
+    "nft_held",
+    "erc1155_balance",
+    "erc1155_holding",
+    "slot",
+    "unclaimed_slot",
+    "slot_change",
+    "address",
+    "holder",
+    "holder_total",
+)
+
+
+def storage(changes: Mapping[bytes, Change]) -> bytes:
+    """The text of changed slots, as a client sends it: zeros are left out."""
+    return b"\n".join(
+        msgspec.json.encode({"0x" + slot.hex(): f"0x{one[side]:064x}" for slot, one in changes.items() if one[side]})
+        for side in (0, 1)
+    )
+
+
+def nft_block(number: int, logged: Sequence[tuple[bytes, bytes, int]], **changes: tuple[bytes, bytes]) -> ResolvedBlock:
+    """A block whose logs move NFTs, and whose storage gives some (`n7`) from one owner to another."""
+    moves = tuple(Erc721TransferRow(0, place, TOKEN, *move) for place, move in enumerate(logged))
+    slots = {
+        OWNERS.slot_of(b"", int(name[1:])): (int.from_bytes(before, "big"), int.from_bytes(after, "big"))
+        for name, (before, after) in changes.items()
+    }
+    return _block(number, OWNERS, slots, erc721_transfers=moves, nft_owners=tuple(nft_owners(moves)))
+
+
+def amount_block(
+    number: int, logged: Sequence[tuple[bytes, bytes, int, int]], changes: Mapping[bytes, Change]
+) -> ResolvedBlock:
+    """A block whose logs move amounts, and whose storage changes amounts of ID 7."""
+    moves = tuple(Erc1155TransferRow(0, place, 0, TOKEN, *move) for place, move in enumerate(logged))
+    slots = {AMOUNTS.slot_of(who, 7): change for who, change in changes.items()}
+    return _block(number, AMOUNTS, slots, erc1155_transfers=moves, erc1155_deltas=tuple(id_deltas(moves)))
+
+
+def _block(number: int, layout: StorageLayout, slots: Mapping[bytes, Change], **rows: Any) -> ResolvedBlock:
+    made: BlockRows = msgspec.structs.replace(assembled(number, number, ()), **rows)
+    return packed(made).resolved((), (), (), {TOKEN: TokenStorage(layout, [storage(slots)])})
+
+
+NFTS = [
+    nft_block(1, [(ZERO_ADDRESS, ANN, 1), (ZERO_ADDRESS, BEN, 2)], n1=(ZERO_ADDRESS, ANN), n2=(ZERO_ADDRESS, BEN)),
+    nft_block(2, [], n1=(ANN, EVE), n3=(ZERO_ADDRESS, DAN)),  # stolen, and minted, without a log
+    nft_block(3, [(EVE, ANN, 1)]),  # a log, and nothing moved
+    nft_block(4, [(BEN, ANN, 2)], n2=(BEN, EVE)),  # a log that names another owner
+    nft_block(5, [(DAN, BEN, 3), (ZERO_ADDRESS, BEN, 9)], n3=(DAN, BEN)),  # 9 was never minted
+    nft_block(6, [], n2=(EVE, ZERO_ADDRESS), n3=(BEN, DAN)),
+]
+OWNED = {
+    1: [ANN, EVE, EVE, EVE, EVE, EVE],
+    2: [BEN, BEN, BEN, EVE, EVE, ZERO_ADDRESS],
+    3: [None, DAN, DAN, DAN, BEN, DAN],
+    9: [None, None, None, None, ZERO_ADDRESS, ZERO_ADDRESS],
+}
+IDS = [
+    amount_block(1, [(ZERO_ADDRESS, ANN, 7, 5), (ZERO_ADDRESS, BEN, 7, 6)], {ANN: (0, 5), BEN: (0, 6)}),
+    amount_block(2, [(ANN, BEN, 7, 1)], {ANN: (5, 4)}),  # a fee of everything
+    amount_block(3, [], {BEN: (6, 1), DAN: (0, 8)}),  # nothing logged
+    amount_block(4, [(ANN, BEN, 7, 3)], {}),
+    amount_block(5, [(DAN, BEN, 7, 1)], {DAN: (8, 3), BEN: (1, 2)}),
+    amount_block(6, [], {DAN: (3, 0), ANN: (4, 9)}),
+]
+HELD = {ANN: [5, 4, 4, 4, 4, 9], BEN: [6, 6, 1, 1, 2, 2], DAN: [0, 0, 8, 8, 3, 0]}
+
+
+async def put(store: ChainStore, blocks: Sequence[ResolvedBlock]) -> None:
+    number = blocks[0].rows.block.number
+    layout = blocks[0].slots[TOKEN].layout
+    await store.commit(blocks, layouts=[FoundLayout(TOKEN, 1, layout, is_other=False)] if number == 1 else [])
+
+
+def owner(store: ChainStore, token_id: int, at: int) -> bytes | None:
+    rows = store.read(
+        "select a.address from nft_owner o join address a on a.id = o.owner where o.token_id = :token_id"
+        " and o.block <= :block order by o.block desc limit 1",
+        {"token_id": pack_uint(token_id), "block": at},
+    )
+    return rows[0][0] if rows else None
+
+
+def amount(store: ChainStore, who: bytes, at: int) -> int:
+    rows = store.read(
+        "select coalesce((select balance from erc1155_balance b where b.holder = h.holder and b.block <= :block"
+        " order by block desc limit 1), h.baseline) from erc1155_holding h join address a on a.id = h.holder"
+        " where a.address = :who",
+        {"who": who, "block": at},
+    )
+    return unpack_uint(rows[0][0])
+
+
+def untrusted(store: ChainStore) -> Any:
+    return store.read("select untrusted_since from token")[0][0]
+
+
+def held(store: ChainStore) -> dict[bytes, int]:
+    rows = store.read("select a.address, h.balance from holder h join address a on a.id = h.holder")
+    return {who: count for who, balance in rows if (count := unpack_uint(balance))}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [1, 3, 6])
+@awaited
+async def test_owners_are_what_slots_hold(size: int, engine: str, tmp_path: Path) -> None:
+    store = open_store(tmp_path / f"a.{engine}")
+    for start in range(0, len(NFTS), size):
+        await put(store, NFTS[start : start + size])
+        await count_all(store._store)
+    assert {one: [owner(store, one, at) for at in range(1, 7)] for one in OWNED} == OWNED
+    assert untrusted(store) is None
+    listed = store.read("select a.address, h.token_id from nft_held h join address a on a.id = h.owner")
+    assert sorted(listed) == sorted([(EVE, pack_uint(1)), (DAN, pack_uint(3))])
+    assert held(store) == {EVE: 1, DAN: 1}
+    assert store.read("select balance_source from token_trust") == [("storage",)]
+    store.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [1, 3, 6])
+@awaited
+async def test_amounts_are_what_slots_hold(size: int, engine: str, tmp_path: Path) -> None:
+    store = open_store(tmp_path / f"a.{engine}")
+    for start in range(0, len(IDS), size):
+        await put(store, IDS[start : start + size])
+        await count_all(store._store)
+    assert {who: [amount(store, who, at) for at in range(1, 7)] for who in HELD} == HELD
+    assert untrusted(store) is None
+    assert held(store) == {ANN: 1, BEN: 1}
+    store.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("blocks", [NFTS, IDS], ids=["owners", "amounts"])
+@awaited
+async def test_a_rollback_leaves_what_was_before(blocks: list[ResolvedBlock], engine: str, tmp_path: Path) -> None:
+    rolled = open_store(tmp_path / f"a.{engine}")
+    whole = open_store(tmp_path / f"b.{engine}")
+    for ancestor, one in enumerate(blocks[:-1], start=1):
+        await put(whole, [one])
+        await count_all(whole._store)
+        for left in blocks[ancestor - 1 :]:
+            await put(rolled, [left])
+        await count_all(rolled._store)
+        await rolled.roll_back(ancestor)
+        for table in TABLES:
+            rows = [sorted(store.read(f"select * from {table}"), key=repr) for store in (rolled, whole)]
+            assert rows[0] == rows[1], (ancestor, table)
+    rolled.close()
+    whole.close()
+
+
+@awaited
+async def test_a_missed_change_makes_the_token_untrusted(tmp_path: Path) -> None:
+    for name, first, second in (
+        ("nft", NFTS[0], nft_block(2, [(EVE, ANN, 1)], n1=(EVE, ANN))),
+        ("amount", IDS[0], amount_block(2, [(ANN, BEN, 7, 1)], {ANN: (4, 3)})),
+    ):
+        store = open_store(tmp_path / f"{name}.sqlite")
+        await put(store, [first])
+        await put(store, [second])
+        assert untrusted(store) == 2
+        store.close()
+
+
+@awaited
+async def test_a_contract_of_another_standard_too_is_not_trusted_by_its_storage(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a.sqlite")
+    await put(store, IDS[:1])
+    sources = [store.read("select balance_source, is_untrusted from token_trust")]
+    nft = nft_block(2, [(ZERO_ADDRESS, ANN, 1)])
+    await store.commit([msgspec.structs.replace(nft, slots={})])
+    sources.append(store.read("select balance_source, is_untrusted from token_trust"))
+    assert sources == [[("storage", 0)], [("logs", 1)]]
+    store.close()

@@ -1,5 +1,6 @@
 """Generator of the page at /docs, and of docs/api.md, docs/dialects.md, docs/hosted-api.md and docs/settings.md."""
 
+from collections.abc import Callable
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -83,7 +84,7 @@ def dialects_markdown() -> str:
     return "\n".join([*head, *(f"| {d.case} | {d.interface_text} | {d.live_text} |" for d in DIFFERENCES.values()), ""])
 
 
-GENERATED = {
+GENERATED: dict[str, Callable[[], str]] = {
     "api.md": api_markdown,
     "dialects.md": dialects_markdown,
     "hosted-api.md": partial(hosted_markdown, ENDPOINTS),

@@ -5,123 +5,12 @@ otherwise REASONS says why not.
 
 import re
 from collections.abc import Iterable
+from importlib.resources import files
 
 from icefall.api.http.row import Rest, Rpc
 
-_OPERATIONS = """
-GET /v1/address/{address}/chains listAddressChains
-GET /v1/apiLogs getApiLogs
-GET /v1/apiUsageMetrics getApiUsageMetrics
-GET /v1/avax/supply getAvaxSupply
-GET /v1/avg_tps/{chainId}
-GET /v1/blocks listLatestBlocksAllChains
-GET /v1/chains supportedChains
-GET /v1/chains/address/{address} getAddressChains
-GET /v1/chains/allBlocks listAllLatestBlocks
-GET /v1/chains/allTransactions listAllLatestTransactions
-GET /v1/chains/{chainId} getChainInfo
-GET /v1/chains/{chainId}/addresses/{address} getContractMetadata
-GET /v1/chains/{chainId}/addresses/{address}/balances:getNative getNativeBalance
-GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles listCollectibleBalances
-GET /v1/chains/{chainId}/addresses/{address}/balances:listErc1155 listErc1155Balances
-GET /v1/chains/{chainId}/addresses/{address}/balances:listErc20 listErc20Balances
-GET /v1/chains/{chainId}/addresses/{address}/balances:listErc721 listErc721Balances
-GET /v1/chains/{chainId}/addresses/{address}/transactions listTransactions
-GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc1155 listErc1155Transactions
-GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc20 listErc20Transactions
-GET /v1/chains/{chainId}/addresses/{address}/transactions:listErc721 listErc721Transactions
-GET /v1/chains/{chainId}/addresses/{address}/transactions:listInternals listInternalTransactions
-GET /v1/chains/{chainId}/addresses/{address}/transactions:listNative listNativeTransactions
-GET /v1/chains/{chainId}/blocks getLatestBlocks
-GET /v1/chains/{chainId}/blocks/{blockId} getBlock
-GET /v1/chains/{chainId}/blocks/{blockId}/transactions getTransactionsForBlock
-PATCH /v1/chains/{chainId}/contracts/{address} updateContractInfo
-GET /v1/chains/{chainId}/contracts/{address}/deployments listContractDeployments
-GET /v1/chains/{chainId}/contracts/{address}/transactions:getDeployment getDeploymentTransaction
-GET /v1/chains/{chainId}/nfts/collections/{address}/tokens listTokens
-GET /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId} getTokenDetails
-POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex reindexNft
-GET /v1/chains/{chainId}/tokens/{address}/transfers listTransfers
-GET /v1/chains/{chainId}/transactions listLatestTransactions
-GET /v1/chains/{chainId}/transactions/{txHash} getTransaction
-GET /v1/health-check data-health-check
-GET /v1/icm/addresses/{address}/messages listIcmMessagesByAddress
-GET /v1/icm/messages listIcmMessages
-GET /v1/icm/messages/{messageId} getIcmMessage
-GET /v1/live-check
-POST /v1/media/uploadImage mediaControllerUploadImage
-GET /v1/networks/{network} getNetworkDetails
-GET /v1/networks/{network}/addresses:listChainIds getChainIdsForAddresses
-GET /v1/networks/{network}/blockchains listBlockchains
-GET /v1/networks/{network}/blockchains/{blockchainId} getBlockchainById
-GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId} getAssetDetails
-GET /v1/networks/{network}/blockchains/{blockchainId}/assets/{assetId}/transactions listAssetTransactions
-GET /v1/networks/{network}/blockchains/{blockchainId}/balances getBalancesByAddresses
-GET /v1/networks/{network}/blockchains/{blockchainId}/blocks listLatestPrimaryNetworkBlocks
-GET /v1/networks/{network}/blockchains/{blockchainId}/blocks/{blockId} getBlockById
-GET /v1/networks/{network}/blockchains/{blockchainId}/lastActivityTimestampByAddresses
-POST /v1/networks/{network}/blockchains/{blockchainId}/lastActivityTimestampByAddresses
-GET /v1/networks/{network}/blockchains/{blockchainId}/nodes/{nodeId}/blocks listPrimaryNetworkBlocksByNodeId
-GET /v1/networks/{network}/blockchains/{blockchainId}/transactions listLatestPrimaryNetworkTransactions
-GET /v1/networks/{network}/blockchains/{blockchainId}/transactions/{txHash} getTxByHash
-GET /v1/networks/{network}/blockchains/{blockchainId}/transactions:listStaking listActivePrimaryNetworkStakingTransactions
-GET /v1/networks/{network}/blockchains/{blockchainId}/utxos getUtxosByAddresses
-POST /v1/networks/{network}/blockchains/{blockchainId}/utxos
-GET /v1/networks/{network}/blockchains/{blockchainId}/vertices listLatestXChainVertices
-GET /v1/networks/{network}/blockchains/{blockchainId}/vertices/{vertexHash} getVertexByHash
-GET /v1/networks/{network}/blockchains/{blockchainId}/vertices:listByHeight getVertexByHeight
-GET /v1/networks/{network}/delegators listDelegators
-GET /v1/networks/{network}/l1Validators listL1Validators
-GET /v1/networks/{network}/rewards listHistoricalPrimaryNetworkRewards
-GET /v1/networks/{network}/rewards:listPending listPendingPrimaryNetworkRewards
-GET /v1/networks/{network}/subnets listSubnets
-GET /v1/networks/{network}/subnets/{subnetId} getSubnetById
-GET /v1/networks/{network}/validators listValidators
-GET /v1/networks/{network}/validators/{nodeId} getSingleValidatorDetails
-POST /v1/notifications/access access
-POST /v1/notifications/subscribe subscribe
-POST /v1/notifications/subscriptions subscriptions
-POST /v1/notifications/unsubscribe unsubscribe
-POST /v1/operations/transactions:export postTransactionExportJob
-GET /v1/operations/{operationId} getOperationResult
-GET /v1/primaryNetworkRpcUsageMetrics getPrimaryNetworkRpcUsageMetrics
-GET /v1/rpcUsageMetrics getRpcUsageMetrics
-POST /v1/signatureAggregator/{network}/aggregateSignatures aggregateSignatures
-GET /v1/signatureAggregator/{network}/aggregateSignatures/{txHash} getAggregatedSignatures
-GET /v1/subnetRpcUsageMetrics getSubnetRpcUsageMetrics
-GET /v1/teleporter/addresses/{address}/messages listTeleporterMessagesByAddress
-GET /v1/teleporter/messages listTeleporterMessages
-GET /v1/teleporter/messages/{messageId} getTeleporterMessage
-GET /v1/transactions listLatestTransactionsAllChains
-GET /v1/webhooks listWebhooks
-POST /v1/webhooks createWebhook
-DELETE /v1/webhooks/{id} deactivateWebhook
-GET /v1/webhooks/{id} getWebhook
-PATCH /v1/webhooks/{id} updateWebhook
-DELETE /v1/webhooks/{id}/addresses removeAddressesFromWebhook
-GET /v1/webhooks/{id}/addresses getAddressesFromWebhook
-PATCH /v1/webhooks/{id}/addresses addAddressesToWebhook
-POST /v1/webhooks:generateOrRotateSharedSecret generateOrRotateSharedSecret
-GET /v1/webhooks:getSharedSecret getSharedSecret
-GET /v2/chains listChains
-GET /v2/chains/43114/btcb/bridged:getAddresses getAddressesByBtcbBridged
-GET /v2/chains/{chainId} getChain
-GET /v2/chains/{chainId}/addresses/{address}/transactions
-GET /v2/chains/{chainId}/contracts/{address}/balances getAddressesByBalanceOverTime
-GET /v2/chains/{chainId}/contracts/{address}/nfts:listHolders getNftHoldersByContractAddress
-GET /v2/chains/{chainId}/metrics/{metric} getEvmChainMetrics
-GET /v2/chains/{chainId}/rollingWindowMetrics/{metric} getEvmChainRollingWindowMetrics
-GET /v2/chains/{chainId}/teleporterMetrics/{metric} getTeleporterMetricsByChain
-GET /v2/health-check metrics-health-check
-POST /v2/lookingGlass/compositeQuery compositeQueryV2
-GET /v2/networks/{network}/metrics/{metric} getStakingMetrics
-GET /v2/subnet/{subnetId}/metrics/{metric} getMetricsBySubnetId
-GET /v2/subnets/{subnetId}/validators:getAddresses getValidatorsByDateRange
-GET /v2/validation/{l1ValidationId}/metrics/{metric} getMetricsByValidationId
-GET /v2/validator/{nodeId}/metrics/{metric} getMetricsByNodeId
-GET /v2/validators/metrics/{metric} getTotalL1ValidatorMetrics
-"""  # noqa: E501 - names of others
-OPERATIONS = tuple(line for line in _OPERATIONS.strip().splitlines())
+# Verb, path and name of each operation, a line each; some have no name.
+OPERATIONS = tuple(files("icefall.api.describing").joinpath("hosted_operations.txt").read_text().splitlines())
 
 # What a client of the hosted service notices, by the label of an operation.
 DIFFERENCES: dict[str, str] = {

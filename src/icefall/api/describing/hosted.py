@@ -25,7 +25,7 @@ DIFFERENCES: dict[str, str] = {
     "POST /v1/webhooks": "EVM address activity only; also confirmations, order and a first block",
     "GET /v2/chains/{chainId}/addresses/{address}/transactions": "filterSpamTokens is ignored",
     "GET /v2/chains/{chainId}/metrics/{metric}": "the series of /v1/metrics",
-    "GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}": "the windows up to now, exact to the block",
+    "GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}": "without lastWeek and last90Days",
 }
 _NOT_YET = "not yet"
 # Why an operation is not served, by the beginning of its path.

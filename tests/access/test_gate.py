@@ -187,7 +187,7 @@ def test_health_and_metrics_are_answered_when_the_budget_is_spent(access: Access
 
 
 def test_monitoring_is_never_limited() -> None:
-    watched = ("/ext/health", "/ext/metrics", "/v1/health-check", "/v2/health-check")
+    watched = ("/ext/health", "/ext/metrics", "/v1/health-check", "/v1/live-check", "/v2/health-check")
     rows = [row for row in ENDPOINTS if isinstance(row, Rest) and row.path.startswith(watched)]
     assert {row.path for row in rows} >= set(watched) | {"/ext/health/liveness"}
     assert all(row.never_limited for row in rows)

@@ -116,7 +116,7 @@ def test_block_ranges_are_described() -> None:
         assert words[name] in description
         assert words["startBlock" if name == "endBlock" else "endBlock"] not in description
     rows = [line for line in api_markdown().splitlines() if "startBlock" in line]
-    assert len(rows) == 8
+    assert len(rows) == 9, "the same, and the call of version 2"
     for row in rows:
         assert "`startBlock` first block (inclusive), `endBlock` end block (exclusive)" in row
 

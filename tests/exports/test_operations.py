@@ -3,18 +3,21 @@ that writes files killed in between, and what is refused."""
 
 import asyncio
 import json
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.counterparts import npm_project, program
 from tests.exports.scene import Scene, most_active, rows_in
 from tests.forked import run_program
 from tests.server import Reply, Server, launch, serving
-from tests.waiting import until
+from tests.waiting import LIMIT_S, until
 from tests.webhooks.scene import ID, blocks
 
+SDK = Path(__file__).parents[1] / "e2e" / "avacloud"
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 
 
@@ -139,3 +142,20 @@ def test_two_processes_do_not_write_into_one_folder(folder: Path, server: Server
         done = run_program("exports", f"--data-dir={server.data_dir}", *settings)
         assert done.returncode == 1
         assert "another process writes exports" in done.stderr
+
+
+def test_the_real_client_takes_the_answers(server: Server) -> None:
+    """The SDK of the hosted service orders an export and asks for it; it checks every answer against its schemas."""
+    project = npm_project(SDK)
+    made = order(server, count=3)
+
+    def called(method: str, request: Any) -> Any:
+        command = [program("node"), str(project / "drive.js"), server.url("data"), json.dumps([(method, request)])]
+        done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=True)
+        [answer] = json.loads(done.stdout)
+        assert "error" not in answer, answer
+        return answer["pages"][0]
+
+    sent = called("data.operations.exportTransactions", wanted(3))
+    assert (sent["operationId"], sent["operationStatus"]) == (made["operationId"], "RUNNING")
+    assert called("data.operations.getResult", {"operationId": made["operationId"]}) == sent

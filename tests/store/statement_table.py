@@ -171,6 +171,8 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/webhooks/{id}/messages": (1, 1, 1),
         "POST /v1/webhooks/{id}:replay": (1, 1, 1),
         "POST /v1/webhooks/{id}:test": (1, 1, 1),
+        "GET /v2/chains/{chainId}/addresses/{address}/transactions": (3, 5, 7),
+        "GET /v1/live-check": (0, 0, 0),
         "POST /v1/operations/transactions:export": (0, 0, 0),
         "GET /v1/operations/{operationId}": (1, 1, 1),
         "DELETE /v1/operations/{operationId}": (1, 1, 1),

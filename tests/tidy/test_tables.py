@@ -6,6 +6,7 @@ import pytest
 from tests.tidy.source import ROOT
 
 from icefall.api.describing.docs import GENERATED
+from icefall.api.describing.hosted import DIFFERENCES, OPERATIONS, REASONS, hosted_markdown, reason_of, shape_of
 from icefall.api.http.row import Rest, Rpc
 from icefall.api.table import ENDPOINTS
 from icefall.db.schema_docs import schema_markdown
@@ -32,6 +33,21 @@ def test_no_endpoint_is_there_twice() -> None:
 @pytest.mark.parametrize(("name", "make"), PAGES.items(), ids=list(PAGES))
 def test_generated_pages_are_fresh(name: str, make: Callable[[], str]) -> None:
     assert (ROOT / "docs" / name).read_text() == make(), "run make docs"
+
+
+def test_every_hosted_operation_is_served_or_has_a_reason() -> None:
+    """docs/hosted-api.md says of each operation what becomes of it, and every row with a hosted name is among them."""
+    labels = [" ".join(one.split(" ")[:2]) for one in OPERATIONS]
+    assert len(set(labels)) == len(labels) == 111
+    rows = [row for row in ENDPOINTS if isinstance(row, Rest) and row.operation and not row.ours]
+    shapes = {shape_of(row.label) for row in ENDPOINTS if isinstance(row, Rest)}
+    assert {label for label in labels if shape_of(label) not in shapes and not reason_of(label)} == set()
+    assert set(DIFFERENCES) <= set(labels)
+    assert [begin for begin in REASONS if not any(one.partition(" ")[2].startswith(begin) for one in labels)] == []
+    assert {shape_of(row.label) for row in rows} <= {shape_of(one) for one in labels}
+    page = hosted_markdown(())
+    assert page.count("| no |") == 111
+    assert all(f"| `{label}` |" in page for label in labels)
 
 
 def test_the_readme_says_how_to_start_and_how_to_test() -> None:

@@ -1,12 +1,15 @@
-"""Generator of the page at /docs, and of docs/api.md, docs/dialects.md and docs/settings.md."""
+"""Generator of the page at /docs, and of docs/api.md, docs/dialects.md, docs/hosted-api.md and docs/settings.md."""
 
+from collections.abc import Callable
+from functools import partial
 from html import escape
 from pathlib import Path
 
+from icefall.api.describing.hosted import hosted_markdown
 from icefall.api.dialect import DIFFERENCES
 from icefall.api.http.rest_params import RestBinder
 from icefall.api.http.row import DATA, LISTENERS, METRICS, NODE, Rest, Rpc, binder_of
-from icefall.api.table import rows_of
+from icefall.api.table import ENDPOINTS, rows_of
 from icefall.config.docs import settings_markdown
 
 _HEADS = {NODE: "Node interfaces", DATA: "Chain data", METRICS: "Metrics"}
@@ -81,7 +84,12 @@ def dialects_markdown() -> str:
     return "\n".join([*head, *(f"| {d.case} | {d.interface_text} | {d.live_text} |" for d in DIFFERENCES.values()), ""])
 
 
-GENERATED = {"api.md": api_markdown, "dialects.md": dialects_markdown, "settings.md": settings_markdown}
+GENERATED: dict[str, Callable[[], str]] = {
+    "api.md": api_markdown,
+    "dialects.md": dialects_markdown,
+    "hosted-api.md": partial(hosted_markdown, ENDPOINTS),
+    "settings.md": settings_markdown,
+}
 
 
 def main() -> None:

@@ -58,6 +58,12 @@ async def health_check(params: HealthCheckParams, access: AccessReader, chains: 
     return shape(status="error" if down else "ok", info=up, error=down, details=details)
 
 
+async def live_check(_: NoParams) -> ServiceHealth:
+    """Answer as long as the process runs."""
+    up = {"process": Indicator(status="up")}
+    return ServiceHealth(status="ok", info=up, error={}, details=up)
+
+
 def verdict(health: ServiceHealth) -> int:
     return 503 if isinstance(health, StrictFailure) else 200
 

@@ -8,10 +8,11 @@ from icefall.compose.stores import Stores
 from icefall.config.settings import Config
 from icefall.node.core_chain import CoreChainLists
 from icefall.node.store import NodeReader, read_learned
-from icefall.pchain.listing import PlatformLists
 from icefall.pchain.reading import PlatformReader
+from icefall.pchain.subnet_lists import SubnetLists
 from icefall.primary.network import LearnedNetwork
 from icefall.wire.ids import FUJI_ID, MAINNET_ID, PLATFORM_CHAIN, id_text, network_hrp, network_name
+from icefall.wire.pvm.codec import unpack_genesis
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists
 from icefall.xchain.store import AssetChainReader
@@ -56,7 +57,7 @@ def served_network(config: Config, stores: Stores) -> PrimaryNetwork:
         hrp=hrp,
         hrps=frozenset({hrp, _HRPS[name]}),
         platform=PlatformReader(platform_store, network.platform, version),
-        lists=PlatformLists(platform_store),
+        lists=SubnetLists(platform_store),
         assets=AssetNames(network.platform.avax_asset_id, AssetChainReader(store, x_chain_id, version)),
         x_chain_id=x_chain_id,
         c_chain_id=c_chain_id,
@@ -65,4 +66,5 @@ def served_network(config: Config, stores: Stores) -> PrimaryNetwork:
         c_lists=CoreChainLists(store, first_at),
         outputs=OutputLists(store),
         is_bootstrapping=is_bootstrapping,
+        initial_supply=unpack_genesis(network.genesis.p_genesis).initial_supply if platform_store is not None else 0,
     )

@@ -173,7 +173,10 @@ create table p_ledger (
     fee_capacity bigint not null,
     fee_excess bigint not null,
     l1_excess bigint not null,
-    accrued_fees bigint not null
+    accrued_fees bigint not null,
+    burned bigint not null default 0,
+    rewards_paid bigint not null default 0,
+    l1_fees bigint not null default 0
 );
 
 -- A row is an executed block.
@@ -222,6 +225,8 @@ create table p_utxo (
     spent_time bigint
 );
 create index p_reward on p_utxo (reward_of) where reward_of is not null;
+create index p_utxo_locked on p_utxo (asset_id, stakeable_locktime, locktime, amount)
+    where state < 2 and (locktime <> 0 or stakeable_locktime <> 0);
 
 -- A row says: this address is among the owners of the output at `position`, which is in `state`.
 create table p_utxo_owner (
@@ -251,10 +256,58 @@ create table p_staker (
     delegation_owner bytea,
     public_key bytea,
     proof_of_possession bytea,
-    height bigint not null
+    height bigint not null,
+    seq bigint not null default 0,
+    is_delegator bigint not null default 0,
+    validator_seq bigint,
+    ended_seq bigint,
+    delegator_count bigint not null default 0,
+    delegator_weight text not null default '0',
+    delegator_fees text not null default '0',
+    ever_count bigint not null default 0,
+    ever_weight text not null default '0',
+    prepaid text not null default '0',
+    capacity bigint not null default 0
 );
 create index p_staker_by_state on p_staker (state, subnet_id, node_id, end_time, priority, txid);
 create index p_staker_by_node on p_staker (node_id, subnet_id, end_time);
+create unique index p_staker_by_seq on p_staker (seq);
+create index p_staker_listed on p_staker (is_delegator, state, seq);
+create index p_staker_of_subnet on p_staker (subnet_id, is_delegator, state, seq);
+create index p_staker_of_node on p_staker (node_id, is_delegator, state, seq);
+create index p_validator_by_end on p_staker (subnet_id, end_time, seq) where is_delegator = 0 and state = 1;
+create index p_validator_by_fee on p_staker (subnet_id, shares, seq) where is_delegator = 0 and state = 1;
+create index p_validator_by_capacity on p_staker (subnet_id, capacity, seq) where is_delegator = 0 and state = 1;
+
+-- A row says: this address gets a reward of the staking period `seq`, as `role` says.
+create table p_stake_owner (
+    address bytea,
+    role bigint,
+    state bigint,
+    seq bigint,
+    primary key (address, role, state, seq)
+);
+create index p_stake_owner_by_seq on p_stake_owner (seq);
+
+-- A row says: the output at `position` is a reward that was paid to this address, or for this node.
+create table p_reward_of (
+    owner bytea,
+    is_node bigint,
+    position bigint,
+    primary key (owner, is_node, position)
+);
+
+-- A row is what was staked in a subnet after the last block of a day with a change; the empty subnet stands for all.
+create table p_stake_day (
+    subnet_id bytea,
+    day bigint,
+    validators bigint not null,
+    delegators bigint not null,
+    validator_weight text not null,
+    delegator_weight text not null,
+    reward text not null,
+    primary key (subnet_id, day)
+);
 
 -- A row is how much of its asset a subnet, or the primary network, has.
 create table p_supply (subnet_id bytea primary key, supply bigint not null);
@@ -273,17 +326,22 @@ create table p_subnet (
     conversion_id bytea not null,
     manager_chain_id bytea not null,
     manager_address bytea not null,
-    seq bigint not null
+    seq bigint not null,
+    conversion_txid bytea not null default ''
 );
+create index p_subnet_by_seq on p_subnet (seq);
 
 -- A row is a blockchain.
 create table p_blockchain (
     chain_id bytea primary key,
     subnet_id bytea not null,
     name text not null,
-    vm_id bytea not null
+    vm_id bytea not null,
+    seq bigint not null default 0,
+    evm_chain_id bigint
 );
 create index p_blockchain_of_subnet on p_blockchain (subnet_id);
+create index p_blockchain_by_seq on p_blockchain (seq);
 
 -- A row is a validator of an L1, also after its removal.
 create table p_l1_validator (
@@ -298,9 +356,13 @@ create table p_l1_validator (
     remaining_balance_owner bytea not null,
     deactivation_owner bytea not null,
     is_removed bigint not null,
-    height bigint not null
+    height bigint not null,
+    status bigint not null default 0
 );
 create index p_l1_validator_of_subnet on p_l1_validator (subnet_id, is_removed, node_id);
+create index p_l1_validator_listed on p_l1_validator (status, start_time, validation_id);
+create index p_l1_validator_by_status on p_l1_validator (subnet_id, status, start_time, validation_id);
+create index p_l1_validator_of_node on p_l1_validator (node_id, status, start_time, validation_id);
 
 -- A row says: after block `height` this node has this weight and key in the set of the subnet; weight 0: it is not in it any more.
 create table p_weight_change (

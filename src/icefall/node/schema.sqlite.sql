@@ -197,7 +197,10 @@ create table p_ledger (
     fee_capacity integer not null, -- gas that may be used now
     fee_excess integer not null,
     l1_excess integer not null,
-    accrued_fees integer not null -- what an L1 validator that was always active has paid, in nAVAX
+    accrued_fees integer not null, -- what an L1 validator that was always active has paid, in nAVAX
+    burned integer not null default 0, -- AVAX that transactions burned, in nAVAX
+    rewards_paid integer not null default 0, -- AVAX that was paid as rewards
+    l1_fees integer not null default 0 -- what L1 validators have paid, without what was paid back to them
 );
 
 -- A row is an executed block. Key: the height, or its ID. Serves: platform.getBlock and getBlockByHeight.
@@ -249,6 +252,8 @@ create table p_utxo (
     spent_time integer
 );
 create index p_reward on p_utxo (reward_of) where reward_of is not null;
+create index p_utxo_locked on p_utxo (asset_id, stakeable_locktime, locktime, amount)
+    where state < 2 and (locktime <> 0 or stakeable_locktime <> 0);
 
 -- A row says: this address is among the owners of the output at `position`, which is in `state`. Key: all columns.
 -- Serves: platform.getUTXOs, getBalance and getStake, with one seek per output returned.
@@ -280,10 +285,62 @@ create table p_staker (
     delegation_owner blob,
     public_key blob,
     proof_of_possession blob,
-    height integer not null -- the block of the last change of `state`
+    height integer not null, -- the block of the last change of `state`
+    seq integer not null default 0, -- the number of the staking transaction
+    is_delegator integer not null default 0,
+    validator_seq integer, -- of a delegator: the number of its validator's transaction
+    ended_seq integer, -- the transaction that ended it, if one did
+    delegator_count integer not null default 0, -- of a validator: its delegations now, as text where they can be large
+    delegator_weight text not null default '0',
+    delegator_fees text not null default '0', -- its share of their potential rewards
+    ever_count integer not null default 0, -- all delegations of its period
+    ever_weight text not null default '0',
+    prepaid text not null default '0', -- what it was paid when delegations ended, as it was before Cortina
+    capacity integer not null default 0 -- how much more may be delegated to it, on the primary network
 ) without rowid;
 create index p_staker_by_state on p_staker (state, subnet_id, node_id, end_time, priority, txid);
 create index p_staker_by_node on p_staker (node_id, subnet_id, end_time);
+create unique index p_staker_by_seq on p_staker (seq);
+create index p_staker_listed on p_staker (is_delegator, state, seq);
+create index p_staker_of_subnet on p_staker (subnet_id, is_delegator, state, seq);
+create index p_staker_of_node on p_staker (node_id, is_delegator, state, seq);
+create index p_validator_by_end on p_staker (subnet_id, end_time, seq) where is_delegator = 0 and state = 1;
+create index p_validator_by_fee on p_staker (subnet_id, shares, seq) where is_delegator = 0 and state = 1;
+create index p_validator_by_capacity on p_staker (subnet_id, capacity, seq) where is_delegator = 0 and state = 1;
+
+-- A row says: this address gets a reward of the staking period `seq`, as `role` says: 0: the validator's own, 1: the
+-- delegator's, 2: the validator's share of a delegation's. Key: all columns. Serves: delegators and pending rewards of
+-- an address, with one seek per row returned.
+create table p_stake_owner (
+    address blob,
+    role integer,
+    state integer, -- of the staking period
+    seq integer,
+    primary key (address, role, state, seq)
+) without rowid;
+create index p_stake_owner_by_seq on p_stake_owner (seq);
+
+-- A row says: the output at `position` is a reward that was paid to this address, or for this node. Key: all columns.
+-- Serves: paid rewards, with one seek per row returned.
+create table p_reward_of (
+    owner blob,
+    is_node integer,
+    position integer,
+    primary key (owner, is_node, position)
+) without rowid;
+
+-- A row is what was staked in a subnet after the last block of a day with a change; the empty subnet stands for all. Key:
+-- the subnet and the day (Unix time in days). Serves: network details, shares of validators, and metrics of staking.
+create table p_stake_day (
+    subnet_id blob,
+    day integer,
+    validators integer not null,
+    delegators integer not null,
+    validator_weight text not null, -- sums can exceed 64 bits
+    delegator_weight text not null,
+    reward text not null, -- the potential rewards of all of them
+    primary key (subnet_id, day)
+) without rowid;
 
 -- A row is how much of its asset a subnet, or the primary network, has. Key: the subnet. Serves:
 -- platform.getCurrentSupply, and rewards.
@@ -304,8 +361,10 @@ create table p_subnet (
     conversion_id blob not null, -- empty: it is no L1
     manager_chain_id blob not null,
     manager_address blob not null,
-    seq integer not null -- of the transaction that created it
+    seq integer not null, -- of the transaction that created it
+    conversion_txid blob not null default x'' -- the transaction that made it an L1
 ) without rowid;
+create index p_subnet_by_seq on p_subnet (seq);
 
 -- A row is a blockchain. Key: its ID, which is that of the transaction that created it. Serves: platform.getBlockchains,
 -- validates and validatedBy.
@@ -313,9 +372,12 @@ create table p_blockchain (
     chain_id blob primary key,
     subnet_id blob not null,
     name text not null,
-    vm_id blob not null
+    vm_id blob not null,
+    seq integer not null default 0, -- of the transaction that created it
+    evm_chain_id integer -- what its genesis says, if it is that of an EVM chain
 ) without rowid;
 create index p_blockchain_of_subnet on p_blockchain (subnet_id);
+create index p_blockchain_by_seq on p_blockchain (seq);
 
 -- A row is a validator of an L1, also after its removal. Key: its validation ID. Serves: platform.getL1Validator and
 -- getCurrentValidators of an L1, and the start of the node.
@@ -331,9 +393,13 @@ create table p_l1_validator (
     remaining_balance_owner blob not null, -- packed threshold and addresses
     deactivation_owner blob not null,
     is_removed integer not null,
-    height integer not null -- the block of the last change
+    height integer not null, -- the block of the last change
+    status integer not null default 0 -- 0: active, 1: inactive, 2: removed
 ) without rowid;
 create index p_l1_validator_of_subnet on p_l1_validator (subnet_id, is_removed, node_id);
+create index p_l1_validator_listed on p_l1_validator (status, start_time, validation_id);
+create index p_l1_validator_by_status on p_l1_validator (subnet_id, status, start_time, validation_id);
+create index p_l1_validator_of_node on p_l1_validator (node_id, status, start_time, validation_id);
 
 -- A row says: after block `height` this node has this weight and key in the set of the subnet; weight 0: it is not in it
 -- any more. Key: all but weight and public key. Serves: platform.getValidatorsAt and getAllValidatorsAt.

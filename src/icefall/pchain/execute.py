@@ -79,7 +79,9 @@ def advance_time(state: PlatformState, time: int) -> None:
     if time >= parameters.forks.etna and seconds:
         state.fee = state.fee.after(parameters.fees, seconds)
         active = state.active_l1_count
-        state.accrued_fees += validator_cost(parameters.validator_fees, active, state.l1_excess, seconds)
+        cost = validator_cost(parameters.validator_fees, active, state.l1_excess, seconds)
+        state.accrued_fees += cost
+        state.l1_fees += active * cost
         state.deactivate_l1(state.accrued_fees, also_equal=True)
         state.l1_excess = validator_excess(parameters.validator_fees, active, state.l1_excess, seconds)
     state.time = time
@@ -136,11 +138,15 @@ def _reward(state: PlatformState, staking_txid: bytes, seq: int, *, is_committed
     index += len(stake)
     for kind, owners, amount in payments(state, staker, is_committed=is_committed):
         utxo = t.PlatformUtxo(staking_txid, index, stake[0].asset_id, TransferOutput(amount, owners))
-        state.add_utxo(utxo, seq, kind).reward_of = staking.seq
+        row = state.add_utxo(utxo, seq, kind)
+        row.reward_of = staking.seq
+        state.changes.rewards.append((row, staker.node_id))
+        if row.asset_id == state.parameters.avax_asset_id:
+            state.rewards_paid += amount
         index += 1
     if not is_committed:
         state.set_supply(staker.subnet_id, state.supplies[staker.subnet_id] - staker.potential_reward)
-    state.end(staker, StakerState.REWARDED if is_committed else StakerState.NOT_REWARDED)
+    state.end(staker, StakerState.REWARDED if is_committed else StakerState.NOT_REWARDED, seq)
 
 
 _Payment = tuple[UtxoKind, Owners, int]
@@ -172,4 +178,5 @@ def _delegator_payments(state: PlatformState, staker: PlatformStaker, *, is_comm
         state.accrue(validator, fee)
     elif fee:
         payments.append((UtxoKind.VALIDATOR_FEE, validator.delegation_owner, fee))
+        state.changes.delegations[validator.txid] = state.book.prepay(validator, fee)
     return payments

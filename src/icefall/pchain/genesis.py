@@ -37,7 +37,7 @@ def genesis_state(parameters: PlatformParameters, genesis_raw: bytes, lookup: Lo
         seq = state.add_tx(tx, 0, is_committed=True)
         staker = staker_of(tx, 1)
         reward = state.mint(PRIMARY_NETWORK, staker.end - staker.start, staker.weight)
-        staker = msgspec.structs.replace(staker, potential_reward=reward)
+        staker = msgspec.structs.replace(staker, potential_reward=reward, seq=seq)
         state.add_staker(staker)
         put_stake(state, tx, staker, seq)
     for tx in genesis.chains:

@@ -9,7 +9,7 @@ from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.pchain.model import Priority, StakerState, UtxoKind, UtxoState
-from icefall.pchain.store import unsigned, whole_sum
+from icefall.pchain.store import unsigned
 from icefall.xchain.store import NEWEST
 
 SQL = load("icefall.pchain", "listing.sql")
@@ -93,14 +93,6 @@ class AmountRow(NamedTuple):
     spent_time: int | None
     addresses: bytes
     raw: bytes
-
-
-class StakeSums(msgspec.Struct, frozen=True, gc=False):
-    """The current stakers of one kind: how many, their weight and their potential rewards."""
-
-    count: int
-    weight: int
-    reward: int
 
 
 class PlatformLists:
@@ -221,11 +213,6 @@ class PlatformLists:
     async def stakers_with_ids(self, txids: Sequence[bytes]) -> dict[bytes, ListedStaker]:
         rows = await self._store.rows_of_each(SQL.staker_of, [(txid,) for txid in txids]) if txids else []
         return {row[0]: _staker(row) for row in rows}
-
-    async def stake_sums(self, subnet_id: bytes, priority: Priority) -> StakeSums:
-        key = {"subnet_id": subnet_id, "priority": int(priority)}
-        count, *halves = (await self._store.rows(SQL.stake_sums, key))[0]
-        return StakeSums(count, whole_sum(*halves[:2]), whole_sum(*halves[2:]))
 
 
 async def _first(count: int, time_at: Callable[[int], Awaitable[int]], time: int) -> int:

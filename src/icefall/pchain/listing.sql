@@ -91,11 +91,3 @@ from p_staker where txid = ?;
 -- postgres: staker_of
 select txid, state, subnet_id, node_id, weight, start_time, end_time, potential_reward, priority, shares, height
 from p_staker where txid = any(?);
-
--- The sums of the upper and the lower 32 bits: a sum of whole numbers has more bits than either engine has.
--- name: stake_sums
-select count(*), cast(coalesce(sum((weight >> 32) & 4294967295), 0) as bigint),
-       cast(coalesce(sum(weight & 4294967295), 0) as bigint),
-       cast(coalesce(sum((potential_reward >> 32) & 4294967295), 0) as bigint),
-       cast(coalesce(sum(potential_reward & 4294967295), 0) as bigint)
-from p_staker where state = 1 and subnet_id = :subnet_id and priority = :priority;

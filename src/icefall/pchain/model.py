@@ -64,7 +64,8 @@ class PlatformStaker(msgspec.Struct, frozen=True, gc=False):
     """A validator or delegator of the primary network or a subnet (not of an L1), named by its staking transaction.
 
     `shares` are what a validator takes of its delegators' rewards, in millionths. A permissioned validator has no
-    owners. A delegator's own reward goes to its validation owner.
+    owners. A delegator's own reward goes to its validation owner. `seq` is the number of the transaction,
+    `validator_seq` of a delegator that of its validator's.
     """
 
     txid: bytes
@@ -79,6 +80,8 @@ class PlatformStaker(msgspec.Struct, frozen=True, gc=False):
     validation_owner: Owners | None = None
     delegation_owner: Owners | None = None
     signer: BlsSigner | None = None
+    seq: int = 0
+    validator_seq: int | None = None
 
     @property
     def is_delegator(self) -> bool:
@@ -125,15 +128,19 @@ class Subnet(msgspec.Struct, frozen=True, gc=False):
     conversion_id: bytes = b""
     manager_chain_id: bytes = b""
     manager_address: bytes = b""
+    conversion_txid: bytes = b""
 
 
 class ChainRow(NamedTuple):
-    """A blockchain, whose ID is that of the transaction that created it."""
+    """A blockchain, whose ID is that of the transaction that created it, with the number of that. `evm_chain_id` is
+    what its genesis says, if it is one of an EVM chain."""
 
     chain_id: bytes
     subnet_id: bytes
     name: str
     vm_id: bytes
+    seq: int = 0
+    evm_chain_id: int | None = None
 
 
 class UtxoState(IntEnum):

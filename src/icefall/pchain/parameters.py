@@ -33,10 +33,13 @@ class RewardParameters(msgspec.Struct, frozen=True):
 
 
 class StakingLimits(msgspec.Struct, frozen=True):
-    """What getMinStake answers for the primary network."""
+    """What getMinStake answers for the primary network, and how much may be delegated: a validator with its delegators
+    weighs at most `max_weight_factor` times its own stake, and never more than `max_validator_stake`."""
 
     min_validator_stake: int = 2_000 * AVAX
     min_delegator_stake: int = 25 * AVAX
+    max_validator_stake: int = 3_000_000 * AVAX
+    max_weight_factor: int = 5
 
 
 class DynamicFees(msgspec.Struct, frozen=True):

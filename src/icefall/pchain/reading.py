@@ -25,7 +25,7 @@ _StakeKey = tuple[bool, int, int, bytes, int]  # the order of stakers, then of t
 
 class LedgerRow(msgspec.Struct, frozen=True, gc=False):
     """The position of the chain: `time` is the chain time. The balance of an active L1 validator is its
-    `end_accumulated_fee` less `accrued_fees`."""
+    `end_accumulated_fee` less `accrued_fees`. Burned fees, paid rewards and fees of L1 validators are sums in nAVAX."""
 
     height: int
     block_id: bytes
@@ -33,6 +33,9 @@ class LedgerRow(msgspec.Struct, frozen=True, gc=False):
     fee: FeeState
     l1_excess: int
     accrued_fees: int
+    burned: int
+    rewards_paid: int
+    l1_fees: int
 
 
 class StoredTx(msgspec.Struct, frozen=True, gc=False):
@@ -85,9 +88,8 @@ class PlatformReader:
         rows = await self._rows(SQL.ledger)
         if not rows:
             raise StoreError("the P-Chain is not executed here")
-        height, block_id, time, capacity, excess, l1_excess, accrued = rows[0]
-        fee = FeeState(capacity, unsigned(excess))
-        return LedgerRow(height, block_id, time, fee, unsigned(l1_excess), unsigned(accrued))
+        height, block_id, time, capacity, excess, *sums = rows[0]
+        return LedgerRow(height, block_id, time, FeeState(capacity, unsigned(excess)), *map(unsigned, sums))
 
     # -- blocks and transactions ----------------------------------------------------------------------------------
 

@@ -1,7 +1,8 @@
 -- What workers read of the P-Chain.
 
 -- name: ledger
-select height, block_id, time, fee_capacity, fee_excess, l1_excess, accrued_fees from p_ledger where id = 1;
+select height, block_id, time, fee_capacity, fee_excess, l1_excess, accrued_fees, burned, rewards_paid, l1_fees
+from p_ledger where id = 1;
 
 -- fragment: block
 select substr(coalesce(b.container, c.bytes), cast(b.inner_at + 1 as int), cast(b.inner_size as int)) from p_block b
@@ -45,7 +46,7 @@ select u.bytes from p_tx t join p_utxo u on u.reward_of = t.seq where t.txid = :
 
 -- fragment: subnet_columns
 subnet_id, owner, seq, transformation_txid, asset_id, min_consumption_rate, max_consumption_rate, supply_cap,
-min_validator_stake, min_delegator_stake, conversion_id, manager_chain_id, manager_address
+min_validator_stake, min_delegator_stake, conversion_id, manager_chain_id, manager_address, conversion_txid
 
 -- name: subnet
 select {subnet_columns} from p_subnet where subnet_id = :subnet_id;
@@ -57,18 +58,17 @@ select {subnet_columns} from p_subnet order by seq;
 select supply from p_supply where subnet_id = :subnet_id;
 
 -- name: blockchains
-select b.chain_id, b.subnet_id, b.name, b.vm_id from p_blockchain b join p_tx t on t.txid = b.chain_id order by t.seq;
+select chain_id, subnet_id, name, vm_id, seq, evm_chain_id from p_blockchain order by seq;
 
 -- name: blockchain
-select chain_id, subnet_id, name, vm_id from p_blockchain where chain_id = :chain_id;
+select chain_id, subnet_id, name, vm_id, seq, evm_chain_id from p_blockchain where chain_id = :chain_id;
 
 -- name: blockchains_of
-select b.chain_id, b.subnet_id, b.name, b.vm_id from p_blockchain b join p_tx t on t.txid = b.chain_id
-where b.subnet_id = :subnet_id order by t.seq;
+select chain_id, subnet_id, name, vm_id, seq, evm_chain_id from p_blockchain where subnet_id = :subnet_id order by seq;
 
 -- fragment: staker_columns
 txid, subnet_id, node_id, weight, start_time, end_time, potential_reward, priority, shares, validation_owner,
-delegation_owner, public_key, proof_of_possession, delegatee_reward
+delegation_owner, public_key, proof_of_possession, seq, validator_seq, delegatee_reward
 
 -- name: validators
 select {staker_columns} from p_staker

@@ -6,6 +6,7 @@ Everything that changes is noted in `Changes`, which the store writes in one tra
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -31,6 +32,7 @@ from icefall.pchain.model import (
 )
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members, StakerSet, ValidatorSets
+from icefall.pchain.sums import DAY_S, DelegationSums, StakeBook, StakeTotal
 from icefall.wire.ids import EMPTY_ID, PRIMARY_NETWORK, id_text, input_id
 from icefall.wire.pvm.codec import pack_utxo
 from icefall.wire.pvm.types import PlatformBlock, PlatformTx, PlatformUtxo
@@ -50,6 +52,18 @@ class Position(msgspec.Struct, frozen=True, gc=False):
     fee_excess: int = 0
     l1_excess: int = 0
     accrued_fees: int = 0
+    burned: int = 0
+    rewards_paid: int = 0
+    l1_fees: int = 0
+
+
+class StakerChange(NamedTuple):
+    """What has become of a staker, at which height; by which transaction it ended, if by one."""
+
+    staker: PlatformStaker
+    state: StakerState
+    height: int
+    ended_seq: int | None = None
 
 
 class Changes:
@@ -60,7 +74,11 @@ class Changes:
         self.txs: list[TxRow] = []
         self.utxos: dict[bytes, UtxoRow] = {}  # all that was made, loaded or changed
         self.address_txs: set[tuple[bytes, int]] = set()
-        self.stakers: dict[bytes, tuple[PlatformStaker, StakerState, int]] = {}  # with the height of the change
+        self.stakers: dict[bytes, StakerChange] = {}
+        self.delegations: dict[bytes, DelegationSums] = {}  # by the validator's transaction
+        self.fee_owners: dict[bytes, tuple[bytes, ...]] = {}  # of delegators that begin: who gets the validator's share
+        self.rewards: list[tuple[UtxoRow, bytes]] = []  # outputs that were paid, with the node
+        self.stake_days: dict[tuple[bytes, int], StakeTotal] = {}  # by the subnet and the day
         self.delegatee_rewards: dict[bytes, int] = {}  # by the validator's transaction
         self.subnets: dict[bytes, Subnet] = {}
         self.chains: list[ChainRow] = []
@@ -82,6 +100,8 @@ class PlatformState:
         self.next_seq, self.next_position = at.next_seq, at.next_position
         self.fee = FeeState(at.fee_capacity, at.fee_excess)
         self.l1_excess, self.accrued_fees = at.l1_excess, at.accrued_fees
+        self.burned, self.rewards_paid, self.l1_fees = at.burned, at.rewards_paid, at.l1_fees
+        self.book = StakeBook(parameters.limits)
         self.current = StakerSet(pending=False)
         self.pending = StakerSet(pending=True)
         self.delegatee_rewards: dict[bytes, int] = defaultdict(int)
@@ -104,6 +124,9 @@ class PlatformState:
             self.fee.excess,
             self.l1_excess,
             self.accrued_fees,
+            self.burned,
+            self.rewards_paid,
+            self.l1_fees,
         )
 
     def take_changes(self) -> Changes:
@@ -213,14 +236,31 @@ class PlatformState:
 
     def add_staker(self, staker: PlatformStaker) -> None:
         """Add a pending or current staker, as its priority says."""
+        validator = None
+        if staker.is_delegator:
+            at = staker.subnet_id, staker.node_id
+            validator = self.current.validator(*at)
+            if staker.is_pending and (validator is None or validator.end < staker.end):
+                validator = self.pending.validator(*at) or validator
+            staker = msgspec.structs.replace(staker, validator_seq=validator.seq if validator is not None else None)
+        self.load_staker(staker)
+        state = StakerState.PENDING if staker.is_pending else StakerState.CURRENT
+        self.changes.stakers[staker.txid] = StakerChange(staker, state, self.height)
+        if not staker.is_pending and not staker.is_delegator:
+            self.changes.delegations[staker.txid] = self.book.begin_validator(staker)
+        elif not staker.is_pending and validator is not None:
+            self.changes.delegations[validator.txid] = self.book.delegate(validator, staker, 1)
+            if validator.delegation_owner is not None:
+                self.changes.fee_owners[staker.txid] = validator.delegation_owner.addresses
+
+    def load_staker(self, staker: PlatformStaker) -> None:
+        """Put a staker into its set, with the weight that it has there."""
         if staker.is_pending:
             self.pending.add(staker)
-            state = StakerState.PENDING
-        else:
-            self.current.add(staker)
-            self.sets.add_staker(staker)
-            state = StakerState.CURRENT
-        self.changes.stakers[staker.txid] = staker, state, self.height
+            return
+        self.current.add(staker)
+        self.sets.add_staker(staker)
+        self.book.count_staker(staker, 1)
 
     def begin(self, staker: PlatformStaker) -> None:
         """A pending staker becomes a current one."""
@@ -230,15 +270,20 @@ class PlatformState:
             reward = self.mint(staker.subnet_id, staker.end - staker.start, staker.weight)
         self.add_staker(msgspec.structs.replace(staker, priority=priority, potential_reward=reward))
 
-    def end(self, staker: PlatformStaker, state: StakerState) -> None:
-        """A current or pending staker leaves."""
+    def end(self, staker: PlatformStaker, state: StakerState, seq: int | None = None) -> None:
+        """A current or pending staker leaves, because of transaction `seq` or because its time is over."""
         if staker.is_pending:
             self.pending.remove(staker)
         else:
             self.current.remove(staker)
             self.sets.remove_staker(staker)
+            self.book.count_staker(staker, -1)
             self.delegatee_rewards.pop(staker.txid, None)
-        self.changes.stakers[staker.txid] = staker, state, self.height
+            self.book.delegations.pop(staker.txid, None)
+            validator = self.current.validator(staker.subnet_id, staker.node_id) if staker.is_delegator else None
+            if validator is not None:
+                self.changes.delegations[validator.txid] = self.book.delegate(validator, staker, -1)
+        self.changes.stakers[staker.txid] = StakerChange(staker, state, self.height, seq)
 
     def accrue(self, validator: PlatformStaker, amount: int) -> None:
         """Add to what a validator gets for its delegators when it ends."""
@@ -267,6 +312,9 @@ class PlatformState:
             self.l1.pop(validator.validation_id, None)
         else:
             self.l1[validator.validation_id] = validator
+        if before is not None:
+            self.book.count_l1(before, -1)
+        self.book.count_l1(validator, 1)
         self.sets.replace_l1(before, validator)
 
     def l1_validator(self, validation_id: bytes) -> L1Validator:
@@ -281,12 +329,16 @@ class PlatformState:
             end, validation_id = self._l1_ends[0]
             if end > fees or (end == fees and not also_equal):
                 return
+            self.l1_fees += end - self.accrued_fees  # what was left of it is lost
             self.put_l1(msgspec.structs.replace(self.l1[validation_id], end_accumulated_fee=0))
 
     # -- the end of a block ---------------------------------------------------------------------------------------
 
     def finish_block(self) -> None:
-        """Note what the block changed in validator sets."""
+        """Note what the block changed in validator sets and in sums."""
+        for subnet_id in self.book.touched:
+            self.changes.stake_days[subnet_id, self.time // DAY_S] = self.book.totals[subnet_id]
+        self.book.touched.clear()
         changed = self.sets.changes(self.height)
         self.changes.weights += changed
         for subnet_id in self.sets.snapshots_due(changed):
@@ -298,15 +350,18 @@ class PlatformState:
         l1_validators: Iterable[L1Validator],
         supplies: dict[bytes, int],
         changes_since_snapshot: dict[bytes, int],
+        delegations: dict[bytes, DelegationSums],
     ) -> None:
-        """Fill the sets with stored rows: stakers with their delegatee reward, validators of L1s, supplies."""
+        """Fill the sets with stored rows: stakers with their delegatee reward, validators of L1s, supplies, sums."""
         for staker, reward in stakers:
-            self.add_staker(staker)
+            self.load_staker(staker)
             if reward:
                 self.delegatee_rewards[staker.txid] = reward
         for validator in l1_validators:
             self.load_l1(validator)
         self.supplies = dict(supplies)
+        self.book.delegations = delegations
+        self.book.touched.clear()
         self.sets.changes(self.height)  # they are stored already
         self.sets.changes_since_snapshot.clear()
         self.sets.changes_since_snapshot.update(changes_since_snapshot)

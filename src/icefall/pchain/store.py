@@ -5,33 +5,34 @@ from typing import Any
 
 import msgspec
 
-from icefall.db.engine import BlockingReader, StoreError, Transaction
+from icefall.db.engine import StoreError, Transaction
 from icefall.db.statements import load
 from icefall.pchain.model import (
     L1Validator,
     PlatformStaker,
     Priority,
-    StakerState,
     Subnet,
-    TxRow,
     UtxoRow,
-    UtxoState,
 )
-from icefall.pchain.parameters import PlatformParameters, RewardParameters
+from icefall.pchain.parameters import RewardParameters
 from icefall.pchain.stakers import Members
-from icefall.pchain.state import Changes, PlatformState, Position
+from icefall.pchain.state import Changes, Position, StakerChange
+from icefall.pchain.sums import DelegationSums, StakeTotal
 from icefall.wire.avm.parts import pack_owners, unpack_owners
 from icefall.wire.avm.types import Owners
-from icefall.wire.packer import GENESIS_SIZE_MAX, Layout, Unpacker
-from icefall.wire.pvm.codec import unpack_block, unpack_tx
+from icefall.wire.packer import Layout, Unpacker
 from icefall.wire.pvm.parts import pack_committee, unpack_committee
-from icefall.wire.pvm.types import PROPOSALS, BlsSigner, Committee, PlatformBlock
+from icefall.wire.pvm.types import BlsSigner, Committee
 
 SQL = load("icefall.pchain", "writes.sql")
 _CLEAR = tuple(SQL.named(name) for name in SQL.names() if name.startswith("clear_"))
 _SIGN, _MODULUS = 1 << 63, 1 << 64
 _MEMBER = Layout(20, "uint64", "uint8")
 _KEY_SIZE = 48
+_SIGNED = ("fee_excess", "l1_excess", "accrued_fees", "burned", "rewards_paid", "l1_fees")
+# Roles in `p_stake_owner`
+VALIDATOR_ROLE, DELEGATOR_ROLE, FEE_ROLE = 0, 1, 2
+L1_ACTIVE, L1_INACTIVE, L1_REMOVED = 0, 1, 2
 
 
 def signed(number: int) -> int:
@@ -97,7 +98,7 @@ def put_changes(tx: Transaction, height_before: int, at: Position, changes: Chan
 
 def _numbers(at: Position) -> dict[str, Any]:
     values = msgspec.structs.asdict(at)
-    return values | {name: signed(values[name]) for name in ("fee_excess", "l1_excess", "accrued_fees")}
+    return values | {name: signed(values[name]) for name in _SIGNED}
 
 
 def _put_changes(tx: Transaction, changes: Changes) -> None:
@@ -128,10 +129,13 @@ def _put_changes(tx: Transaction, changes: Changes) -> None:
     )
     _put_utxos(tx, changes.utxos.values())
     _put_many(tx, SQL.put_address_tx, sorted(changes.address_txs))
-    _put_many(tx, SQL.put_staker, [_staker_row(*one) for one in changes.stakers.values()])
+    _put_many(tx, SQL.put_staker, [_staker_row(one) for one in changes.stakers.values()])
     _put_many(
         tx, SQL.put_delegatee_reward, [(signed(value), txid) for txid, value in changes.delegatee_rewards.items()]
     )
+    _put_many(tx, SQL.put_delegations, [_delegations_row(*one) for one in changes.delegations.items()])
+    _put_owners(tx, changes)
+    _put_many(tx, SQL.put_stake_day, [_day_row(*one) for one in changes.stake_days.items()])
     _put_many(tx, SQL.put_supply, [(subnet, signed(value)) for subnet, value in changes.supplies.items()])
     _put_many(tx, SQL.put_subnet, [_subnet_row(one) for one in changes.subnets.values()])
     _put_many(tx, SQL.put_blockchain, changes.chains)
@@ -200,7 +204,39 @@ def _put_utxos(tx: Transaction, utxos: Iterable[UtxoRow]) -> None:
     _put_many(tx, SQL.change_owner, changed_owners)
 
 
-def _staker_row(staker: PlatformStaker, state: StakerState, height: int) -> tuple[Any, ...]:
+def _put_owners(tx: Transaction, changes: Changes) -> None:
+    """Note who gets the rewards of stakers that are new, and what has become of others; then what was paid."""
+    new = {row.tx.txid for row in changes.txs}
+    changed, owners = [], []
+    for staker, state, *_ in changes.stakers.values():
+        if staker.txid in new:
+            role = DELEGATOR_ROLE if staker.is_delegator else VALIDATOR_ROLE
+            addresses = staker.validation_owner.addresses if staker.validation_owner is not None else ()
+            owners += [(address, role, int(state), staker.seq) for address in dict.fromkeys(addresses)]
+        else:
+            changed.append((int(state), staker.seq))
+        fees = dict.fromkeys(changes.fee_owners.get(staker.txid, ()))
+        owners += [(address, FEE_ROLE, int(state), staker.seq) for address in fees]
+    _put_many(tx, SQL.change_stake_owner, changed)
+    _put_many(tx, SQL.put_stake_owner, owners)
+    paid = []
+    for row, node_id in changes.rewards:
+        paid += [(node_id, 1, row.position), *[(one, 0, row.position) for one in dict.fromkeys(row.addresses)]]
+    _put_many(tx, SQL.put_reward_of, paid)
+
+
+def _delegations_row(txid: bytes, sums: DelegationSums) -> tuple[Any, ...]:
+    count, weight, fees, ever_count, ever_weight, prepaid, capacity = msgspec.structs.astuple(sums)
+    return count, str(weight), str(fees), ever_count, str(ever_weight), str(prepaid), signed(capacity), txid
+
+
+def _day_row(key: tuple[bytes, int], total: StakeTotal) -> tuple[Any, ...]:
+    weights = str(total.validator_weight), str(total.delegator_weight), str(total.reward)
+    return *key, total.validators, total.delegators, *weights
+
+
+def _staker_row(change: StakerChange) -> tuple[Any, ...]:
+    staker, state, height, ended_seq = change
     signer = staker.signer
     return (
         staker.txid,
@@ -218,6 +254,10 @@ def _staker_row(staker: PlatformStaker, state: StakerState, height: int) -> tupl
         signer.public_key if signer else None,
         signer.proof_of_possession if signer else None,
         height,
+        staker.seq,
+        int(staker.is_delegator),
+        staker.validator_seq,
+        ended_seq,
     )
 
 
@@ -237,6 +277,7 @@ def _subnet_row(subnet: Subnet) -> tuple[Any, ...]:
         subnet.manager_chain_id,
         subnet.manager_address,
         subnet.seq,
+        subnet.conversion_txid,
     )
 
 
@@ -254,41 +295,11 @@ def _l1_row(validator: L1Validator, height: int) -> tuple[Any, ...]:
         pack_committee(validator.deactivation_owner),
         int(validator.is_removed),
         height,
+        L1_REMOVED if validator.is_removed else L1_ACTIVE if validator.is_active else L1_INACTIVE,
     )
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
-
-
-class StoredLookup:
-    """What execution reads of the stored state. `prefetch` reads what a batch consumes in one round trip."""
-
-    def __init__(self, store: BlockingReader, parameters: PlatformParameters) -> None:
-        self._store = store
-        self._parameters = parameters
-        self._fetched: dict[bytes, UtxoRow | None] = {}
-
-    def prefetch(self, utxo_ids: Sequence[bytes]) -> None:
-        found = self._store.read_each(SQL.utxo, [{"utxo_id": utxo_id} for utxo_id in utxo_ids])
-        rows = (_utxo_row(rows[0]) if rows else None for rows in found)
-        self._fetched = dict(zip(utxo_ids, rows, strict=True))
-
-    def utxo(self, utxo_id: bytes) -> UtxoRow | None:
-        if utxo_id in self._fetched:
-            return self._fetched.pop(utxo_id)
-        rows = self._store.read(SQL.utxo, {"utxo_id": utxo_id})
-        return _utxo_row(rows[0]) if rows else None
-
-    def tx(self, txid: bytes) -> TxRow | None:
-        rows = self._store.read(SQL.tx, {"txid": txid})
-        if not rows:
-            return None
-        seq, height, is_committed, raw = rows[0]
-        return TxRow(seq, unpack_tx(raw, GENESIS_SIZE_MAX), height, bool(is_committed))
-
-    def subnet(self, subnet_id: bytes) -> Subnet | None:
-        rows = self._store.read(SQL.subnet, {"subnet_id": subnet_id})
-        return subnet_of(subnet_id, rows[0], self._parameters.rewards.minting_period_s) if rows else None
 
 
 def subnet_of(subnet_id: bytes, row: tuple[Any, ...], minting_period_s: int) -> Subnet:
@@ -299,28 +310,10 @@ def subnet_of(subnet_id: bytes, row: tuple[Any, ...], minting_period_s: int) -> 
     return Subnet(subnet_id, unpack_owners(Unpacker(owner)), seq, txid, asset_id, rewards, *minimums, *converted)
 
 
-def _utxo_row(row: tuple[Any, ...]) -> UtxoRow:
-    position, utxo_id, raw, addresses, asset_id, amount, state = row
-    return UtxoRow(
-        position,
-        utxo_id,
-        raw,
-        (addresses,) if len(addresses) == 20 else split_addresses(addresses),
-        asset_id,
-        unsigned(amount),
-        UtxoState(state),
-        position_before=position,
-        state_before=state,
-    )
-
-
-def split_addresses(joined: bytes) -> tuple[bytes, ...]:
-    return tuple([joined[at : at + 20] for at in range(0, len(joined), 20)])
-
-
 def staker_of_row(row: tuple[Any, ...]) -> tuple[PlatformStaker, int]:
     """A staker and its delegatee reward."""
-    txid, subnet_id, node_id, weight, start, end, reward, priority, shares, own, delegation, key, proof, delegatee = row
+    txid, subnet_id, node_id, weight, start, end, reward, priority, shares, own, delegation, *rest = row
+    key, proof, seq, validator_seq, delegatee = rest
     signer = BlsSigner(key, proof) if key is not None else None
     owners = unpacked_owner(own), unpacked_owner(delegation)
     staker = PlatformStaker(
@@ -335,6 +328,8 @@ def staker_of_row(row: tuple[Any, ...]) -> tuple[PlatformStaker, int]:
         shares,
         *owners,
         signer,
+        seq,
+        validator_seq,
     )
     return staker, unsigned(delegatee)
 
@@ -353,31 +348,3 @@ def l1_validator_of_row(row: tuple[Any, ...]) -> L1Validator:
         unpacked_committee(remaining),
         unpacked_committee(deactivation),
     )
-
-
-def stored_genesis(store: BlockingReader) -> tuple[bytes, bytes] | None:
-    """The hash of the genesis that the stored chain began with, and the ID of its block 0; None: there is no chain."""
-    rows = store.read(SQL.genesis)
-    return (rows[0][0], rows[0][1]) if rows else None
-
-
-def load_state(store: BlockingReader, parameters: PlatformParameters) -> PlatformState:
-    """The state after the last executed block."""
-    _, *numbers = store.read(SQL.ledger)[0]
-    numbers[6:] = map(unsigned, numbers[6:])
-    state = PlatformState(parameters, StoredLookup(store, parameters), Position(*numbers))
-    state.load(
-        map(staker_of_row, store.read(SQL.stakers)),
-        map(l1_validator_of_row, store.read(SQL.l1_validators)),
-        {subnet: unsigned(supply) for subnet, supply in store.read(SQL.supplies)},
-        dict(store.read(SQL.changes_since_snapshot)),
-    )
-    state.proposal = _undecided(store, state.height)
-    return state
-
-
-def _undecided(store: BlockingReader, height: int) -> PlatformBlock | None:
-    """The last block, if it is a proposal that the next one decides."""
-    rows = store.read(SQL.last_block, {"height": height})
-    block = unpack_block(rows[0][0]) if height and rows and rows[0][0] is not None else None
-    return block if block is not None and block.block_type in PROPOSALS else None

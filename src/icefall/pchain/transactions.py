@@ -1,6 +1,7 @@
 """What each type of transaction does to the state. Signatures and flow are not verified again: blocks are final."""
 
 from collections.abc import Callable
+from typing import Annotated
 
 import msgspec
 
@@ -21,6 +22,7 @@ from icefall.pchain.model import (
 )
 from icefall.pchain.parameters import RewardParameters
 from icefall.pchain.state import PlatformState
+from icefall.pchain.sums import burned_by
 from icefall.wire.avm.types import Owners, TransferOutput
 from icefall.wire.ids import id_text, input_id
 from icefall.wire.pvm import types as t
@@ -55,6 +57,7 @@ def execute_tx(state: PlatformState, tx: t.PlatformTx, height: int) -> None:
         raise ExecutionFailed(f"transaction {id_text(tx.txid)} of type {tx.unsigned.type_id} cannot stand there")
     _check_fork(state, tx, kind)
     seq = _transfer(state, tx, height, is_committed=True)
+    state.burned += burned_by(tx.unsigned, state.parameters.avax_asset_id)
     special(state, tx, seq)
 
 
@@ -71,6 +74,7 @@ def _check_fork(state: PlatformState, tx: t.PlatformTx, kind: type) -> None:
 def abort_staking(state: PlatformState, tx: t.PlatformTx, height: int) -> None:
     """Apply a staking proposal that was aborted: its stake is given back at once, behind its other outputs."""
     seq = _transfer(state, tx, height, is_committed=False)
+    state.burned += burned_by(tx.unsigned, state.parameters.avax_asset_id)
     assert isinstance(tx.unsigned, t.PlatformBaseTx)
     for index, out in enumerate(stake_of(tx.unsigned), len(tx.unsigned.outputs)):
         state.add_utxo(t.PlatformUtxo(tx.txid, index, out.asset_id, out.output), seq)
@@ -125,7 +129,25 @@ def _create_subnet(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
 def _create_chain(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     unsigned = tx.unsigned
     assert isinstance(unsigned, t.CreateChainTx)
-    state.changes.chains.append(ChainRow(tx.txid, unsigned.subnet_id, unsigned.chain_name, unsigned.vm_id))
+    state.changes.chains.append(
+        ChainRow(tx.txid, unsigned.subnet_id, unsigned.chain_name, unsigned.vm_id, seq, _evm_chain_id(unsigned.genesis))
+    )
+
+
+class _ConfigWithId(msgspec.Struct):
+    chainId: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]  # noqa: N815
+
+
+class _GenesisWithId(msgspec.Struct):
+    config: _ConfigWithId
+
+
+def _evm_chain_id(genesis: bytes) -> int | None:
+    """The chain ID in the genesis of an EVM chain; None where it is none."""
+    try:
+        return msgspec.json.decode(genesis, type=_GenesisWithId).config.chainId
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _transfer_ownership(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
@@ -162,7 +184,7 @@ def _remove_subnet_validator(state: PlatformState, tx: t.PlatformTx, seq: int) -
     staker = state.current.validator(*at) or state.pending.validator(*at)
     if staker is None:
         raise ExecutionFailed(f"transaction {id_text(tx.txid)} removes a validator that is not there")
-    state.end(staker, StakerState.REMOVED)
+    state.end(staker, StakerState.REMOVED, seq)
 
 
 # -- staking -------------------------------------------------------------------------------------------------------
@@ -208,9 +230,9 @@ def _stake(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
         reward = 0
         if staker.validation_owner is not None:
             reward = state.mint(staker.subnet_id, staker.end - state.time, staker.weight)
-        staker = msgspec.structs.replace(staker, start=state.time, potential_reward=reward)
+        staker = msgspec.structs.replace(staker, start=state.time, potential_reward=reward, seq=seq)
     else:
-        staker = staker_of(tx, 0)
+        staker = msgspec.structs.replace(staker_of(tx, 0), seq=seq)
     state.add_staker(staker)
     put_stake(state, tx, staker, seq)
 
@@ -239,6 +261,7 @@ def _convert(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
             conversion_id=conversion_id(unsigned),
             manager_chain_id=unsigned.chain_id,
             manager_address=unsigned.address,
+            conversion_txid=tx.txid,
         )
     )
     for position, one in enumerate(unsigned.validators):

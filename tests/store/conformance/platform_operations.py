@@ -9,8 +9,10 @@ from tests.pchain.recorded import Playback
 from icefall.db.engine import Store
 from icefall.pchain import stakers
 from icefall.pchain.listing import PlatformLists
-from icefall.pchain.model import Priority, UtxoState
+from icefall.pchain.model import StakerState, UtxoState
+from icefall.pchain.periods import SORTED_BY, PeriodSource
 from icefall.pchain.reading import PlatformReader
+from icefall.pchain.subnet_lists import SubnetLists
 from icefall.wire.ids import PRIMARY_NETWORK
 from icefall.xchain.store import NEWEST
 
@@ -67,7 +69,6 @@ async def _lists(store: Store, blocks: int) -> list[Any]:
     found.append(await lists.block(found[1].block_id))
     middle = found[1].time
     found += [await lists.first_height(middle, blocks), await lists.first_seq(middle, txs)]
-    found += [await lists.stake_sums(PRIMARY_NETWORK, one) for one in (Priority.VALIDATOR, Priority.DELEGATOR)]
     addresses = [row[0] for row in store.read("select distinct address from p_utxo_owner order by address")]
     utxo_ids = [row[0] for row in store.read("select utxo_id from p_utxo order by position")]
     every = await lists.txs(0, txs, txs, upwards=True)
@@ -78,4 +79,48 @@ async def _lists(store: Store, blocks: int) -> list[Any]:
     found += [await lists.amounts(addresses[0], state, -1, 50) for state in UtxoState]
     found += [await lists.txs_with_ids([one.txid for one in every]), await lists.utxos_with_ids(utxo_ids)]
     found += [await lists.stakers_with_ids([one.txid for one in every])]
-    return [*found, [await lists.rewards_of(one.seq) for one in every]]
+    return [*found, [await lists.rewards_of(one.seq) for one in every], *await _staking(store)]
+
+
+async def _staking(store: Store) -> list[Any]:
+    """Every list of staking periods, rewards, subnets and chains, both ways."""
+    lists = SubnetLists(store)
+    found: list[Any] = []
+    stakers = store.read("select txid, subnet_id, node_id from p_staker order by seq")
+    owners = [row[0] for row in store.read("select distinct address from p_stake_owner order by address")]
+    sources = [PeriodSource("of_owner", one, role=role) for one in owners for role in range(3)]
+    for is_delegator in (False, True):
+        sources.append(PeriodSource("listed", is_delegator=is_delegator))
+        for _, subnet_id, node_id in stakers:
+            sources.append(PeriodSource("of_subnet", subnet_id, is_delegator))
+            sources.append(PeriodSource("of_node", node_id, is_delegator))
+    nodes = [row[2] for row in stakers]
+    validations = [row[0] for row in store.read("select validation_id from p_l1_validator order by validation_id")]
+    for upwards in (True, False):
+        for source in dict.fromkeys(sources):
+            found.append(await lists.periods([source], tuple(StakerState), 1, 1000, 5, upwards=upwards))
+        for sort in SORTED_BY:
+            page = await lists.current_by(sort, PRIMARY_NETWORK, None, 2, upwards=upwards)
+            found += [page, await lists.current_by(sort, PRIMARY_NETWORK, (0, page[-1].seq), 2, upwards=upwards)]
+        found.append(await lists.paid_rewards(owners, 0, NEWEST, 5, are_nodes=False, upwards=upwards))
+        found.append(await lists.paid_rewards(nodes, 3, NEWEST, 5, are_nodes=True, upwards=upwards))
+        found += [await lists.subnet_page(0, NEWEST, 2, upwards=upwards)]
+        found += [await lists.chain_page(0, NEWEST, 3, upwards=upwards)]
+    found += [await lists.stake_total(one) for one in sorted({row[1] for row in stakers})]
+    for subnet in await lists.subnet_page(0, NEWEST, 100, upwards=True):
+        subnet_id = subnet.subnet.subnet_id
+        found += [await lists.listed_subnet(subnet_id), await lists.chains_of([PRIMARY_NETWORK, subnet_id])]
+        found += [await lists.l1_page("l1_of_subnet", subnet_id, (0, 1, 2), None, 5)]
+    for chain in await lists.chain_page(0, NEWEST, 100, upwards=True):
+        found.append(await lists.listed_chain(chain.chain.chain_id))
+    page_of_l1 = await lists.l1_page("l1_listed", b"", (0, 1, 2), None, 2)
+    found += [page_of_l1, await lists.l1_page("l1_of_node", page_of_l1[0].node_id, (0, 1, 2), None, 5)]
+    last = page_of_l1[-1]
+    found.append(await lists.l1_page("l1_listed", b"", (0, 1, 2), (last.start, last.validation_id), 5))
+    found += [await lists.l1_validation(one) for one in validations]
+    return [*found, await lists.locked(found_asset(store), 1_795_000_000)]
+
+
+def found_asset(store: Store) -> bytes:
+    asset: bytes = store.read("select asset_id from p_utxo order by position limit 1")[0][0]
+    return asset

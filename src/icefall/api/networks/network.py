@@ -9,8 +9,8 @@ from icefall.api.networks.params import ACCOUNT
 from icefall.api.networks.schema.assets import NetworkAsset, PrimaryChainInfo
 from icefall.errors import BadRequest, NotFound, Unavailable
 from icefall.node.core_chain import CoreChainLists
-from icefall.pchain.listing import PlatformLists
 from icefall.pchain.reading import PlatformReader
+from icefall.pchain.subnet_lists import SubnetLists
 from icefall.wire.avm.codec import unpack_tx
 from icefall.wire.avm.types import CreateAssetTx, MintOutput, NftMintOutput, PropertyMintOutput
 from icefall.wire.ids import PLATFORM_CHAIN, id_text
@@ -93,7 +93,7 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
     hrp: str
     hrps: frozenset[str]
     platform: PlatformReader
-    lists: PlatformLists
+    lists: SubnetLists
     assets: AssetNames
     x_chain_id: bytes
     c_chain_id: bytes
@@ -101,6 +101,7 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
     x_lists: AssetChainLists
     c_lists: CoreChainLists
     outputs: OutputLists
+    initial_supply: int  # of AVAX, in nAVAX
     is_bootstrapping: Callable[[str], Awaitable[bool]]  # by the name of a chain: P, X or C
 
     def chain_id(self, chain: str) -> bytes:
@@ -144,6 +145,10 @@ class Networks:
     def which(self, name: str, chain: str) -> str:
         """Which chain is meant: p-chain, x-chain or c-chain."""
         return self._chain(self._named(name), chain)
+
+    async def the_network(self) -> PrimaryNetwork:
+        """The network, where a path does not name it."""
+        return await self.find(self._network.public_name if self._network is not None else "")
 
     async def find(self, name: str, chain: str = P_CHAIN) -> PrimaryNetwork:
         """The network of a name, whose P-Chain can be read now."""

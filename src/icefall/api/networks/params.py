@@ -15,6 +15,8 @@ POSTED_ADDRESSES_MAX = 1024
 ACCOUNT = "0x"  # stands for the human-readable part of an account of the C-Chain
 _ADDRESS_SIZE_MAX = 90 + 2  # with the name of a chain and a dash
 _ACCOUNT = re.compile(r"0x[0-9a-fA-F]{40}")
+_PART = re.compile(r"[1-9A-HJ-NP-Za-km-z]{1,40}")
+_DECIMAL = re.compile(r"[0-9]{1,3}(\.[0-9]{1,16})?")
 _WORD = re.compile(r"[0-9A-Za-z_-]{1,64}")
 
 # Type of transaction -> the name clients know it by.
@@ -124,6 +126,26 @@ def _tx_types(text: str) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
+def _node_parts(text: str) -> tuple[str, ...]:
+    """Read node IDs or parts of them, without what they all begin with."""
+    expected = f"1 to {ADDRESSES_MAX} node IDs, or parts of them, separated by commas"
+    parts = [one.strip(" ").removeprefix(NODE_ID_PREFIX) for one in text.split(",")]
+    if len(parts) > ADDRESSES_MAX or not all(_PART.fullmatch(one) for one in parts):
+        raise InvalidValue(expected)
+    return tuple(dict.fromkeys(parts))
+
+
+def _percent(low: int) -> RestParamType:
+    expected = f"a number between {low} and 100"
+
+    def read(text: str) -> float:
+        if not _DECIMAL.fullmatch(text) or not low <= float(text) <= 100:
+            raise InvalidValue(expected)
+        return float(text)
+
+    return RestParamType(f"{low} to 100", read, {"type": "number", "minimum": low, "maximum": 100}, "100")
+
+
 _SOME_ADDRESS = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 _PRIMARY = "11111111111111111111111111111111LpoYY"
 NETWORK = _word("name of the network", "fuji")
@@ -149,4 +171,16 @@ UtxoSortBy = Annotated[str, one_of("timestamp", "amount")]
 VertexHeight = Annotated[int, whole(0, 2**63 - 1, "1")]
 ManyUtxos = Annotated[int, whole(1, 1024)]
 Time = Annotated[int | None, TIMESTAMP]
+NodeParts = Annotated[tuple[str, ...], RestParamType("node IDs with commas", _node_parts, {"type": "string"}, "7Xhw")]
+OptionalId = Annotated[bytes | None, ID]
+OptionalNodeId = Annotated[bytes | None, NODE_ID]
+FeePercent = Annotated[float | None, _percent(2)]
+UptimePercent = Annotated[float | None, _percent(0)]
+Seconds = Annotated[int | None, whole(0, 2**31 - 1)]
+StakeAmount = Annotated[int | None, whole(0, 720_000_000_000_000_000)]
+ValidationStatus = Annotated[str | None, one_of("active", "pending", "completed", "removed")]
+DelegationStatus = Annotated[str | None, one_of("active", "pending", "completed")]
+ValidatorSort = Annotated[
+    str, one_of("blockIndex", "delegationCapacity", "timeRemaining", "delegationFee", "uptimePerformance")
+]
 ManyPageSize = Annotated[int, whole(1, 10_000)]

@@ -40,6 +40,8 @@ MIGRATIONS = {
     "evm/0105_storage_layouts.sqlite.sql": "13d7cfcc2b1e814a",
     "evm/0106_slot_balances.postgres.sql": "1cea20ad45510ee1",
     "evm/0106_slot_balances.sqlite.sql": "97f00ee6ff934c2e",
+    "evm/0107_messages.postgres.sql": "4136df3d6705a0b5",
+    "evm/0107_messages.sqlite.sql": "a9e1d2a534666abe",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

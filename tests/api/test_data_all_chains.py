@@ -90,7 +90,7 @@ def test_every_page_costs_as_many_statements_as_the_first(
 
 @pytest.mark.parametrize("chains_max", [1, 2])
 def test_more_chains_than_a_token_names(chains_max: int, served: InProcess, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icefall.api.data.handlers.all_chains._CHAINS_MAX", chains_max)
+    monkeypatch.setattr("icefall.api.data.handlers.merging._CHAINS_MAX", chains_max)
     assert walked(served, "/v1/blocks", "blocks", 7) == expected_blocks()
     assert walked(served, "/v1/transactions", "transactions", 7) == expected_txs()
     assert walked(served, "/v1/transactions?status=failed", "transactions", 3) == expected_txs("0")

@@ -250,6 +250,7 @@ def test_messages_between_chains(served: Served) -> None:
                 "teleporterMessageId": "0x" + message.message_id.hex(),
                 "direction": "SOURCE_TRANSACTION" if message.is_source else "DESTINATION_TRANSACTION",
                 "destinationChainId" if message.is_source else "sourceChainId": "1337" if peer == PEER else peer,
+                "sourceChainId" if message.is_source else "destinationChainId": "31337",
             }
             seen.add((info["direction"], "1337" if peer == PEER else "other"))
     assert len(seen) >= 3

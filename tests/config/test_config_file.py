@@ -87,7 +87,7 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             private=False,
             features=(),
             multicall="",
-            teleporter="",
+            teleporter=("0x253b2784c75e510dD0fF1da844684a1aC0aa5fcf",),
             start_block=0,
             final=True,
             development=False,

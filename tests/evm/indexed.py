@@ -110,7 +110,7 @@ def indexing_of(
     poll_s: float = POLL_S,
 ) -> Indexing:
     log = Log()
-    contracts = ContractCache(store, upstream, messenger, LOCAL_AVAX)
+    contracts = ContractCache(store, upstream, (messenger,), LOCAL_AVAX)
     prover = Prover(upstream, upstream.is_avalanche)
     layouts = TokenLayouts(store, prover, upstream)
     maker = BatchMaker(

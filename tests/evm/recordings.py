@@ -129,7 +129,7 @@ def contract_info_for(chain: str, full: FullBlock, code: Code) -> ContractInfo:
     return ContractInfo(
         has_code={address: code.known.get(address, False) for address in lookups.code},
         probed={address: kind_of(chain, address) for address in lookups.probes},
-        messenger=unhex((contracts.get("messengerReal") or contracts["messenger"]).lower()),
+        messengers=(unhex((contracts.get("messengerReal") or contracts["messenger"]).lower()),),
         native_asset_id=LOCAL_AVAX if chain.startswith("cchain") else b"",
     )
 

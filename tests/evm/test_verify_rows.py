@@ -49,7 +49,7 @@ async def verified(path: Path) -> list[str]:
     replay.shown = LAST
     async with upstream_of(replay) as upstream:
         await upstream.probe_all()
-        verification = Verification(store, upstream, messenger_of(replay), LOCAL_AVAX, verify_roots=False)
+        verification = Verification(store, upstream, (messenger_of(replay),), LOCAL_AVAX, verify_roots=False)
         found = await verification.run(stored_blocks(store, None, None), lambda _: None)
     store.close()
     return [one.what for one in found]

@@ -111,6 +111,12 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /docs/swagger-ui.css": (0, 0, 0),
     },
     "data": {
+        "GET /v1/icm/messages/{messageId}": (4, 9, 11),
+        "GET /v1/icm/messages": (16, 14, 16),
+        "GET /v1/icm/addresses/{address}/messages": (12, 18, 20),
+        "GET /v1/teleporter/messages/{messageId}": (4, 9, 11),
+        "GET /v1/teleporter/messages": (16, 14, 16),
+        "GET /v1/teleporter/addresses/{address}/messages": (12, 18, 20),
         "GET /v1/chains": (5, 9, 9),
         "GET /v1/chains/{chainId}": (3, 5, 5),
         "GET /v1/chains/address/{address}": (5, 10, 10),

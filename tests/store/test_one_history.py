@@ -18,6 +18,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 from tests.api.made_chain import ANN, AUDIT_SQL, BEN, ID, block, deployed, erc20, erc721, minted
+from tests.messages.logs import MESSENGER, Log, Sample, raised, sent
 from tests.metrics.synthetic import address
 from tests.postgres.citus import citus_nodes
 from tests.postgres.server import new_prefix, server_url
@@ -42,6 +43,7 @@ from icefall.db.postgres_pool import AsyncSessions
 from icefall.db.postgres_version import VersionSession
 from icefall.db.sqlite import SqliteReader
 from icefall.errors import IcefallError
+from icefall.evm.deriving.messages import messenger_event
 from icefall.evm.deriving.packing import packed
 from icefall.evm.model import ERC20, BlockRows
 from icefall.evm.packed import ResolvedBlock
@@ -58,13 +60,14 @@ from icefall.observe.counters import CallCounters
 from icefall.observe.program import ProcessReader
 from icefall.upstream.evm.errors import Reverted
 from icefall.upstream.evm.state import At, ContractCall
+from icefall.wire.evm.types import EventLog
 
 T = TypeVar("T")
 NEW = [address(500 + number) for number in range(9)]
 TOKENS = [address(700), address(701)]
 _MOVED = (
     "erc20_transfers", "erc20_deltas", "erc721_transfers", "nft_owners", "erc1155_transfers", "erc1155_deltas",
-    "deployments", "code_changed",
+    "deployments", "code_changed", "messenger_events",
 )  # fmt: skip
 
 
@@ -75,14 +78,23 @@ def on_branch(rows: BlockRows, sender: bytes) -> BlockRows:
     return replace(other, **{name: getattr(rows, name) for name in _MOVED})
 
 
+def messaged(rows: BlockRows, *found: Log) -> BlockRows:
+    """With logs of a messenger."""
+    placed = [EventLog(MESSENGER, *log, 100 + at) for at, log in enumerate(found)]
+    return replace(rows, messenger_events=tuple(filter(None, (messenger_event(0, log) for log in placed))))
+
+
+MESSAGE = Sample(bytes([1] * 32), bytes([2] * 32), 1, ANN, BEN, b"one", fee_token=TOKENS[0], fee=7)
+OTHER = MESSAGE._replace(nonce=2, data=b"other")
 COMMON = [block(0), erc20(1, ANN, BEN, 5)]
 HISTORIES = (
     [
-        erc20(2, NEW[0], ANN, 4, TOKENS[0]), minted(block(3, NEW[1], ANN), ANN, 4), deployed(4, NEW[4]),
-        erc20(5, NEW[2], ANN, 6, TOKENS[0]),
+        messaged(erc20(2, NEW[0], ANN, 4, TOKENS[0]), sent(MESSAGE)), minted(block(3, NEW[1], ANN), ANN, 4),
+        deployed(4, NEW[4]), erc20(5, NEW[2], ANN, 6, TOKENS[0]),
     ],
     [
-        on_branch(erc20(2, NEW[5], ANN, 9, TOKENS[1]), BEN), on_branch(erc721(3, NEW[6], ANN), NEW[7]),
+        on_branch(erc20(2, NEW[5], ANN, 9, TOKENS[1]), BEN),
+        on_branch(messaged(erc721(3, NEW[6], ANN), sent(OTHER), sent(MESSAGE), raised(MESSAGE, 9)), NEW[7]),
         on_branch(minted(block(4), ANN, 2), NEW[8]), on_branch(deployed(5, NEW[3]), NEW[6]),
         on_branch(erc20(6, NEW[1], ANN, 1, TOKENS[1]), NEW[0]),
     ],
@@ -100,7 +112,7 @@ STREAM = next(row for row in ROWS if row.is_stream)
 NOW = 1_700_000_020.0  # just behind the blocks: what tells of the present sees them
 VALUES = {
     "chainId": ID, "blockId": "3", "tokenId": "0", "address": f"0x{ANN.hex()}", "query": "name",
-    "timestamp": "1700000003",
+    "timestamp": "1700000003", "messageId": MESSAGE.id.hex(),
     "txHash": f"0x{HISTORIES[0][1].txs[0].tx_hash.hex()}", "threshold": "0", "pageSize": "50",
 }  # fmt: skip
 OF_TOKENS = {"tokens/{address}": TOKENS[0], "collections/{address}": address(2000), "contracts/{address}": TOKENS[0]}

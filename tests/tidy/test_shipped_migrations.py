@@ -42,6 +42,8 @@ MIGRATIONS = {
     "evm/0106_slot_balances.sqlite.sql": "97f00ee6ff934c2e",
     "evm/0107_layout_standard.postgres.sql": "755cdc630e4a664d",
     "evm/0107_layout_standard.sqlite.sql": "9b7be8a05810f547",
+    "evm/0108_messages.postgres.sql": "4136df3d6705a0b5",
+    "evm/0108_messages.sqlite.sql": "a9e1d2a534666abe",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

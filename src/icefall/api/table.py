@@ -3,6 +3,7 @@ and its handler.
 """
 
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS, FURTHER_ENDPOINTS, OPERATION_ENDPOINTS, USAGE_ENDPOINTS
+from icefall.api.data.message_endpoints import MESSAGE_ENDPOINTS
 from icefall.api.data.webhook_endpoints import WEBHOOK_ENDPOINTS
 from icefall.api.describing import site
 from icefall.api.http import service
@@ -39,6 +40,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *NODE_ENDPOINTS,
     *CHAIN_DATA_ENDPOINTS,
     *FURTHER_ENDPOINTS,
+    *MESSAGE_ENDPOINTS,
     *NETWORKS_ENDPOINTS,
     *USAGE_ENDPOINTS,
     *WEBHOOK_ENDPOINTS,

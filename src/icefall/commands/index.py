@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
-from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, upstream_of
+from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, messengers_of, upstream_of
 from icefall.compose.indexer import indexer_logs, proves_roots, run_indexer
 from icefall.compose.node_setup import chain_log_name
 from icefall.compose.process_file import left_while_indexing
@@ -75,7 +75,7 @@ async def _verify_chain(
     blocks = stored_blocks(store, config.first_block, config.last_block)
     asset = avax_asset_of(id_or_empty(store.meta("blockchain_id") or ""))
     roots = proves_roots(chain, config)
-    verification = Verification(store, upstream, bytes.fromhex(chain.teleporter[2:]), asset, verify_roots=roots)
+    verification = Verification(store, upstream, messengers_of(chain), asset, verify_roots=roots)
     found = await verification.run(blocks, compared.append)
     write_line(summary(name, len(compared), found))
     if not compared:

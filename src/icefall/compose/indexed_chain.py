@@ -24,6 +24,7 @@ from icefall.evm.layouts.proof import Prover
 from icefall.evm.model import StoredRaw
 from icefall.evm.status import ChainStatus, UpstreamStatus, decode_status, encode_status, serve_indexer_calls, status_of
 from icefall.evm.storing.holders import count_all, count_some
+from icefall.evm.storing.messages import prepare_messages
 from icefall.evm.storing.raw import drop_marks, has_unwanted_marks
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
@@ -78,7 +79,8 @@ class IndexedChain:
         # What is not blocks, over connections of its own: a slow call there must not make the follower back off.
         self._background = upstream_of(chain, self._chain_store, log)
         self.auditor = Auditor(self._chain_store, self._background, audit_interval, log)
-        self._contracts = ContractCache(self._chain_store, self._upstream, bytes.fromhex(chain.teleporter[2:]))
+        self._messengers = messengers_of(chain)
+        self._contracts = ContractCache(self._chain_store, self._upstream, self._messengers)
         self._kept = kept = StoredRaw(chain.store_logs, chain.store_traces)
         self._filling = RawFilling(self._store, self._background, decoder, kept, verify_roots=verify_roots)
         maker = BatchMaker(
@@ -118,6 +120,7 @@ class IndexedChain:
         if has_unwanted_marks(self._chain_store.read, self._kept):
             # From the next block on they would be wrong. This is little, and written on a full disk too.
             await self._status_store.write(partial(drop_marks, kinds=self._kept))
+        await self._status_store.write(partial(prepare_messages, messengers=self._messengers))
         await self.follower.run()
         await self._finish()
 
@@ -275,6 +278,10 @@ def reorg_rules(chain: ChainConfig, upstream: EvmUpstream, depth_max: int) -> Re
         return upstream.is_avalanche()
 
     return ReorgRules(chain.id, depth_max, is_final, chain.development)
+
+
+def messengers_of(chain: ChainConfig) -> tuple[bytes, ...]:
+    return tuple(bytes.fromhex(one[2:]) for one in chain.teleporter)
 
 
 def id_or_empty(text: str) -> bytes:

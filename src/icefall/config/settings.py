@@ -53,6 +53,7 @@ VERBS_OF_GROUP = {
     "Logs": RUNNING,
 }
 C_CHAINS = ("43112", "43113", "43114")  # of the local network, fuji and mainnet
+MESSENGER = "0x253b2784c75e510dD0fF1da844684a1aC0aa5fcf"  # the same on every chain that has it
 AVAX = dict.fromkeys(C_CHAINS, "AVAX")  # EVM chains whose native token is AVAX
 
 NetworkName: TypeAlias = Literal["mainnet", "fuji", "testnet"]
@@ -141,7 +142,8 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     private: Annotated[types.Flag, Setting("false", "Whether it is private.")]
     features: Annotated[tuple[str, ...], FEATURES, Setting("", "Features it is listed with.")]
     multicall: Annotated[types.Address, Setting("", "Its multicall contract.")]
-    teleporter: Annotated[types.Address, Setting("", "Its teleporter messenger contract.")]
+    teleporter: Annotated[types.Addresses, Setting(
+        MESSENGER, "Its messenger contracts (ICM, Teleporter), whose messages are indexed; empty: none.")]
     start_block: Annotated[types.BlockNumber, Setting("0", "First block to index.")]
     cumulative_tx_offset: Annotated[types.BlockNumber, Setting("0", "Transactions before start_block.")]
     confirmations: Annotated[types.Count, Setting("0", "Blocks to stay behind the tip.")]

@@ -240,4 +240,6 @@ ChainId = Annotated[str, CHAIN_ID]
 OptionalChain = Annotated[str, or_empty(CHAIN_ID)]
 Id = Annotated[str, or_empty(ID)]
 RequiredId = Annotated[str, ID]
-Address = Annotated[str, or_empty(matching("0x[0-9a-fA-F]{40}", "an address: 0x and 40 hex digits"))]
+ADDRESS = matching("0x[0-9a-fA-F]{40}", "an address: 0x and 40 hex digits")
+Address = Annotated[str, or_empty(ADDRESS)]
+Addresses = Annotated[tuple[str, ...], several(ADDRESS, "addresses, each 0x and 40 hex digits")]

@@ -26,7 +26,7 @@ class ContractInfo(msgspec.Struct, frozen=True, gc=False):
 
     has_code: Mapping[bytes, bool] = {}  # as of the block before
     probed: Mapping[bytes, ProbedStandard] = {}
-    messenger: bytes = b""  # address of the chain's TeleporterMessenger; empty: none
+    messengers: tuple[bytes, ...] = ()  # addresses of the chain's messenger contracts
     native_asset_id: bytes = b""  # the native coin in atomic transactions; empty: unknown, read balances from state
 
 
@@ -224,6 +224,21 @@ class TeleporterMessage(msgspec.Struct, frozen=True, gc=False):
     is_source: bool
 
 
+class MessengerEventRow(msgspec.Struct, frozen=True, gc=False):
+    """An event of a messenger contract. `data`: as in `MessengerEvent` of wire/evm/messages.py."""
+
+    tx_index: int
+    log_index: int
+    kind: int
+    message_id: bytes
+    messenger: bytes
+    peer: bytes
+    party: bytes
+    sender: bytes
+    recipient: bytes
+    data: bytes
+
+
 class StoredRaw(msgspec.Struct, frozen=True):
     """The raw data of a chain that is stored: `store_logs` and `store_traces` of its settings. `matched`: logs also go
     along with the block to be matched with webhooks, stored or not."""
@@ -289,6 +304,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     storage: tuple[tuple[bytes, bytes], ...] = ()  # contract, and what a transaction changed of its storage, as text
     raw: RawRows = NO_RAW
     nft_ranges: tuple[NftRange, ...] = ()
+    messenger_events: tuple[MessengerEventRow, ...] = ()
 
 
 class NativeRow(msgspec.Struct, frozen=True, gc=False):

@@ -123,7 +123,7 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
         found["filled"] = await _filled(store, upstream)
         block_hash = chain.block_hash(replay.head)
         assert block_hash is not None
-        verification = Verification(chain, upstream, messenger_of(replay), LOCAL_AVAX, verify_roots=False)
+        verification = Verification(chain, upstream, (messenger_of(replay),), LOCAL_AVAX, verify_roots=False)
         found["verified"] = await verification.run(stored_blocks(chain, None, None), lambda _: None)
         found["state"] = await StateVerification(chain, upstream, replay.head, block_hash).run(everything=True)
     found |= await _read(store, every)

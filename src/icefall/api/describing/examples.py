@@ -23,6 +23,7 @@ X_CHAIN = {"blockchainId": "x-chain", "vertexHash": _BLOCK_0, "vertexHeight": "1
 X_ASSET = {"blockchainId": "x-chain", "assetId": _AVAX}
 BECH32_ADDRESSES = {"addresses": _RICH.removeprefix("X-")}
 REWARDS = {"nodeIds": NODE["nodeId"]}
+MESSENGER_USER = {"address": "0x544D212d67c58e32A0820DE36F19426105ABDA37"}  # sent a message to another chain
 TRANSFERS = {"txHash": "0xa865191dba5fd0192e0838fc0fe84e2660bde03475602983846f832b39d34f4b"}
 
 # Bodies of webhooks. Nothing answers at this URL.

@@ -5,6 +5,7 @@ A name means the same wherever it occurs. Where it cannot (`status` of a chain, 
 """
 
 from icefall.api.describing.caller_glossary import CALLER_FIELDS
+from icefall.api.describing.messages_glossary import MESSAGES_FIELDS
 from icefall.api.describing.networks_glossary import NETWORKS_FIELDS
 from icefall.api.describing.platform_glossary import PLATFORM_FIELDS
 from icefall.api.describing.staking_glossary import STAKING_FIELDS
@@ -328,7 +329,7 @@ _UPGRADES = (
     "apricotPhase1", "apricotPhase2", "apricotPhase3", "apricotPhase4", "apricotPhase5", "apricotPhasePre6",
     "apricotPhase6", "apricotPhasePost6", "banff", "cortina", "durango", "etna", "fortuna", "granite", "helicon",
 )  # fmt: skip
-FIELDS |= PLATFORM_FIELDS | NETWORKS_FIELDS | X_FIELDS | STAKING_FIELDS | CALLER_FIELDS
+FIELDS |= PLATFORM_FIELDS | NETWORKS_FIELDS | X_FIELDS | STAKING_FIELDS | CALLER_FIELDS | MESSAGES_FIELDS
 FIELDS |= {f"{name}Time": f"When the {name} upgrade takes effect." for name in _UPGRADES}
 
 

@@ -3,6 +3,7 @@ goes before that of `name`.
 """
 
 from icefall.api.describing.caller_glossary import CALLER_PARAMS
+from icefall.api.describing.messages_glossary import MESSAGES_PARAMS
 from icefall.api.describing.networks_glossary import NETWORKS_PARAMS
 from icefall.api.describing.platform_glossary import PLATFORM_PARAMS
 from icefall.api.describing.staking_glossary import STAKING_PARAMS
@@ -86,7 +87,7 @@ PARAMS: dict[str, str] = {
     "txHash": "Hash of the transaction: 0x and 64 hex digits.",
     "txID": "ID of the transaction.",
 }
-PARAMS |= PLATFORM_PARAMS | NETWORKS_PARAMS | X_PARAMS | STAKING_PARAMS | CALLER_PARAMS
+PARAMS |= PLATFORM_PARAMS | NETWORKS_PARAMS | X_PARAMS | STAKING_PARAMS | CALLER_PARAMS | MESSAGES_PARAMS
 
 _OF_WEBHOOKS = (
     "getWebhook", "updateWebhook", "deactivateWebhook", "getAddressesFromWebhook", "addAddressesToWebhook",

@@ -85,6 +85,13 @@ def _hash(text: str) -> bytes:
     return _hex(text, 32, "a hash: 0x and 64 hex digits")
 
 
+def _message_id(text: str) -> bytes:
+    try:
+        return _hash(text if text[:2] == "0x" else f"0x{text}")
+    except InvalidValue:
+        raise InvalidValue("the ID of a message: 64 hex digits, with or without 0x") from None
+
+
 def _block_id(text: str) -> int | bytes:
     try:
         return bytes(_hash(text)) if text[:2] == "0x" else int(BLOCK_NUMBER.read(text))
@@ -170,8 +177,10 @@ def _not_offered(_: str) -> None:
 
 _ADDRESS_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{40}$"}
 _HASH_SCHEMA = {"type": "string", "pattern": "^0x[0-9a-fA-F]{64}$"}
-# Examples of the demo's chain 3210042: an address with transfers of every standard, a transaction that reverted.
+# Examples of the demo's chain 3210042: an address with transfers of every standard, a message that it sent, and a
+# transaction that reverted.
 _SOME_ADDRESS = "0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"
+_SOME_MESSAGE = "4abd7ed13c070ee19296f501e91630d6390a5a18ee8277ee4d87b6f4f491878c"
 _SOME_HASH = "0xb7a21d946f2cf4c76daa7dacc0e4307e66048b6a61829a666fa77fbb0d57c5a1"
 
 BLOCK_NUMBER = whole(0, BLOCK_NUMBER_MAX, "1")
@@ -181,6 +190,9 @@ END_BLOCK = replace(BLOCK_NUMBER, name="end block (exclusive)")
 CHAIN = RestParamType("chain", _chain, {"type": "string", "minLength": 1, "maxLength": CHAIN_SIZE_MAX}, "3210042")
 ADDRESS = RestParamType("address", _address, _ADDRESS_SCHEMA, _SOME_ADDRESS)
 HASH = RestParamType("hash", _hash, _HASH_SCHEMA, _SOME_HASH)
+MESSAGE_ID = RestParamType(
+    "message ID", _message_id, {"type": "string", "pattern": "^(0x)?[0-9a-fA-F]{64}$"}, _SOME_MESSAGE
+)
 BLOCK_ID = RestParamType(
     "block number or hash", _block_id, {"type": "string", "pattern": "^([0-9]+|0x[0-9a-fA-F]{64})$"}, "1"
 )
@@ -218,6 +230,7 @@ MaybeAddress = Annotated[bytes | None, ADDRESS]
 NotOffered = Annotated[None, NOT_OFFERED]
 TxHash = Annotated[bytes, HASH]
 MaybeTopic = Annotated[bytes | None, HASH]
+MessageId = Annotated[bytes, MESSAGE_ID]
 BlockId = Annotated[int | bytes, BLOCK_ID]
 BlockNumber = Annotated[int | None, BLOCK_NUMBER]
 StartBlock = Annotated[int | None, START_BLOCK]

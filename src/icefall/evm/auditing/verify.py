@@ -27,6 +27,7 @@ COMPARED = {
     "internal": (SQL.internal, "internal transactions"),
     "deployment": (SQL.deployment, "deployments"),
     "message": (SQL.message, "messages"),
+    "messenger_event": (SQL.messenger_event, "events of messengers"),
 }
 
 
@@ -42,12 +43,18 @@ class Verification:
     result."""
 
     def __init__(
-        self, store: ChainStore, upstream: EvmUpstream, messenger: bytes, native_asset_id: bytes, *, verify_roots: bool
+        self,
+        store: ChainStore,
+        upstream: EvmUpstream,
+        messengers: tuple[bytes, ...],
+        native_asset_id: bytes,
+        *,
+        verify_roots: bool,
     ) -> None:
         self._verify_roots = verify_roots
         self._store = store
         self._upstream = upstream
-        self._messenger = messenger
+        self._messengers = messengers
         self._native_asset_id = native_asset_id
 
     async def run(self, numbers: range, on_block: Callable[[int], None]) -> list[StoreDifference]:
@@ -95,7 +102,7 @@ class Verification:
         code = {address: self._had_code(address, full.block.number - 1) for address in lookups.code}
         probed = {address: ProbedStandard(self._store.probed_standard(address) or "") for address in lookups.probes}
         known = {address: has for address, has in code.items() if has is not None}
-        return ContractInfo(known, probed, self._messenger, self._native_asset_id)
+        return ContractInfo(known, probed, self._messengers, self._native_asset_id)
 
     def _had_code(self, address: bytes, block: int) -> bool | None:
         number = self._store.id_of(address)

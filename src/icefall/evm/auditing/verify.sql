@@ -25,6 +25,10 @@ select address, tx_at, frame, creator from deployment where tx_at between :from_
 -- name: message
 select tx_at, message_id, peer_blockchain_id, is_source from message where tx_at between :from_at and :to_at;
 
+-- name: messenger_event
+select log_at, tx_index, kind, message_id, messenger, peer, party, sender, recipient, data
+from messenger_event where log_at between :from_at and :to_at;
+
 -- name: code_before
 select has_code from code where address = :address and block <= :block order by block desc limit 1;
 

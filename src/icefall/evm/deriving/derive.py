@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from icefall.evm.deriving.balances import balances
 from icefall.evm.deriving.code import code_changed, code_changes
+from icefall.evm.deriving.messages import messages, messenger_events
 from icefall.evm.deriving.nft_ranges import nft_ranges
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
     changed_storage,
     holdings,
-    messages,
     metadata_changes,
     parse_logs,
     storage_changed_unlogged,
@@ -58,10 +58,11 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         code_changed=tuple(code_changed(full.diffs, events, code)),
         code_changes=code,
         metadata_changes=tuple(metadata_changes(events)),
-        messages=tuple(messages(events, info.messenger)),
+        messages=tuple(messages(events, info.messengers)),
         skipped_logs=skipped,
         storage=changed_storage(full.diffs),
         nft_ranges=tuple(nft_ranges(moves.erc721_transfers)),
+        messenger_events=tuple(messenger_events(full.receipts, info.messengers)),
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
+from icefall.evm.deriving.messages import messenger_row
 from icefall.evm.encoding import BITS, PackedUints, pack_input, pack_kind, pack_uint
 from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRows, CallType, Erc20Delta, IdDelta, TransferRow
 from icefall.evm.packed import NO_ADDRESS, Columns, PackedBlock, pack_columns
@@ -39,6 +40,7 @@ ADDRESSES: dict[str, tuple[int, ...]] = {
     "deployment": (0, 3),
     "deployed_by": (0,),
     "message": (),
+    "messenger_event": (),
 }
 
 
@@ -90,6 +92,7 @@ class TableRows:
         self._rows["message"].extend(
             (base | one.tx_index, one.message_id, one.peer_blockchain_id, one.is_source) for one in rows.messages
         )
+        self._rows["messenger_event"].extend(messenger_row(rows.block.number, one) for one in rows.messenger_events)
 
     def _add_txs(self, rows: BlockRows, base: int) -> None:
         ids, txs, direct, packed = self._ids, self._rows["tx"], self._rows["native_of"], self._packed

@@ -20,13 +20,11 @@ from icefall.evm.model import (
     MetadataChange,
     NftOwner,
     ProbedStandard,
-    TeleporterMessage,
 )
 from icefall.evm.standards import STANDARDS
 from icefall.wire.evm.events import (
     AmbiguousTransfer,
     Approved,
-    CrossChainMessage,
     Erc20Moved,
     Erc721Moved,
     Erc721RangeMoved,
@@ -207,14 +205,3 @@ def changed_storage(diffs: Sequence[TxDiff] | None) -> tuple[tuple[bytes, bytes]
     return tuple(
         [(account.address, account.storage) for diff in diffs or () for account in diff.accounts if account.storage]
     )
-
-
-def messages(events: Iterable[ParsedLog], messenger: bytes) -> Iterator[TeleporterMessage]:
-    """The first message of each transaction that the chain's messenger logged; other contracts can log the same
-    event."""
-    last = -1
-    for one in events:
-        event = one.event
-        if isinstance(event, CrossChainMessage) and one.address == messenger and one.tx_index != last:
-            last = one.tx_index
-            yield TeleporterMessage(one.tx_index, event.message_id, event.peer_blockchain_id, event.is_sent)

@@ -28,11 +28,11 @@ class ContractCache:
     """The contract info of one chain. Call `forget` whenever blocks it has seen are not stored after all."""
 
     def __init__(
-        self, store: ChainStore, state: NewestStateSource, messenger: bytes, native_asset_id: bytes = b""
+        self, store: ChainStore, state: NewestStateSource, messengers: tuple[bytes, ...], native_asset_id: bytes = b""
     ) -> None:
         self._store = store
         self._state = state
-        self._messenger = messenger
+        self._messengers = messengers
         self.native_asset_id = native_asset_id
         self._code: dict[bytes, bool] = {}
         self._probed: dict[bytes, ProbedStandard] = {}
@@ -85,13 +85,13 @@ class ContractCache:
 
     def fixed(self) -> ContractInfo:
         """The info that needs no lookup."""
-        return ContractInfo(messenger=self._messenger, native_asset_id=self.native_asset_id)
+        return ContractInfo(messengers=self._messengers, native_asset_id=self.native_asset_id)
 
     def info_for(self, blocks: Sequence[BlockOutline]) -> ContractInfo:
         """The info that `derive` needs for the blocks; all of it must have been fetched."""
         code = {address: self._code[address] for one in blocks for address in one.lookups.code}
         probed = {address: self._probed[address] for one in blocks for address in one.lookups.probes}
-        return ContractInfo(code, probed, self._messenger, self.native_asset_id)
+        return ContractInfo(code, probed, self._messengers, self.native_asset_id)
 
     def forget_standards(self, deployed: Iterable[bytes]) -> None:
         """Forget the standards of contracts that a derived block deployed, perhaps anew and with another one."""

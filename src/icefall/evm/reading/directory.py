@@ -31,10 +31,12 @@ from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
 from icefall.evm.reading.lists.rows import AddressLists
 from icefall.evm.reading.live import LiveBlocks
+from icefall.evm.reading.messages import MessageReader
 from icefall.evm.reading.one_history import CheckedReader, Standbys
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import LargeAnswers, TransferReader
+from icefall.wire.ids import id_from_text
 
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
 _STORE_BITS = 64  # of the version of a store
@@ -208,6 +210,7 @@ class EvmChain:
         self.tokens = TokenReader(self.reader)
         self.history = HistoryReader(self.reader)
         self.holders = HolderReader(self.reader)
+        self.messages = MessageReader(self.reader)
         self.raw = RawReader(self.reader, raw)
         self.enriched = EnrichReader(self.reader, self._token_details)
         self.method_names = method_names or {}
@@ -305,3 +308,25 @@ class ChainDirectory:
     def all(self) -> list[EvmChain]:
         """Return all chains in the order of the configuration."""
         return self._chains
+
+
+class BlockchainIds:
+    """The blockchain IDs of the indexed chains: messages between chains name the other chain by it. Here they are
+    bytes; EVM chain IDs are texts, as the API shows them."""
+
+    def __init__(self, blockchain_ids: dict[str, bytes]) -> None:
+        self._blockchain_ids = blockchain_ids  # by EVM chain ID; empty: unknown
+        self._chain_ids = {one: chain for chain, one in blockchain_ids.items() if one}
+
+    def blockchain_id(self, chain: str) -> bytes:
+        """Return that of an indexed chain; empty if it is unknown."""
+        return self._blockchain_ids.get(chain, b"")
+
+    def evm_chain_id(self, blockchain_id: bytes) -> str:
+        """Return the EVM chain ID; empty if it is unknown."""
+        return self._chain_ids.get(blockchain_id, "")
+
+
+async def links_of(chains: Iterable[EvmChain]) -> BlockchainIds:
+    texts = {chain.info.id: await chain.blockchain_id() for chain in chains}
+    return BlockchainIds({chain: id_from_text(text) if text else b"" for chain, text in texts.items()})

@@ -60,6 +60,12 @@ delete from deployed_by;
 -- name: clear_message
 delete from message;
 
+-- name: clear_messenger_event
+delete from messenger_event;
+
+-- name: clear_message_count
+delete from message_count;
+
 -- name: clear_native_balance
 delete from native_balance_merged;
 
@@ -150,4 +156,5 @@ delete from call_tree;
 
 -- name: clear_marks
 delete from meta
-where name in ('holders_to', 'logs_from', 'calls_from', 'webhook_outbox', 'audits_dropped_from');
+where name in (
+    'holders_to', 'logs_from', 'calls_from', 'webhook_outbox', 'audits_dropped_from', 'messages_missing_below');

@@ -13,6 +13,7 @@ from icefall.evm.encoding import above, unpack_uint
 from icefall.evm.layouts.formulas import KEY_STORED, KEY_UNCLAIMED, unpack_layout
 from icefall.evm.standards import BY_ID, STANDARDS, TokenStandard, load_statements
 from icefall.evm.storing import holders
+from icefall.evm.storing.messages import roll_back_counts
 from icefall.evm.storing.raw import roll_back_raw
 from icefall.wire.packer import pack_varints, unpack_varints
 
@@ -39,6 +40,7 @@ _LISTS = (
 _ROWS = (
     SQL.drop_deployment,
     SQL.drop_message,
+    SQL.drop_messenger_event,
     *SQL.each("drop_{standard}"),
     SQL.drop_internal,
     SQL.drop_tx,
@@ -137,6 +139,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
         tx.run_many(SQL.named(f"drop_{standard.table}_holding"), [(*row, ancestor) for row in holdings])
     _roll_back_ranges(tx, where, ancestor)
     _roll_back_owners(tx, where, ancestor)
+    roll_back_counts(tx, ancestor)
     tokens = {token for (token,) in tx.rows(SQL.redeployed_tokens, where)}.union(*moved.values())
     for statement in (*_LISTS, *_ROWS):
         tx.run(statement, where)

@@ -200,6 +200,9 @@ delete from deployment where tx_at >= :from_tx;
 -- name: drop_message
 delete from message where tx_at >= :from_tx;
 
+-- name: drop_messenger_event
+delete from messenger_event where log_at >= :from_log;
+
 -- name: drop_native_balance
 delete from native_balance where address = ? and block > ?;
 

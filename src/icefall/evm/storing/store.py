@@ -13,6 +13,7 @@ from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.standards import load_statements
 from icefall.evm.storing.batch import BatchWriter, FoundLayout, ProbedStandards
 from icefall.evm.storing.folding import NO_ID, Baselines, HeldKey
+from icefall.evm.storing.messages import count_batch
 from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.recent import RecentRows, clear_recent
 from icefall.evm.storing.rollback import count_rollback, roll_back_above
@@ -230,6 +231,7 @@ class ChainStore:
         yield from writer.write(batch, probed, self._offset, layouts)
         rows = [block.rows for block in batch]
         put_raw(tx, rows)
+        count_batch(tx, rows)
         for rollup in self._rollups:
             yield
             rollup.put_batch(tx, rows, writer.ids_by_block)

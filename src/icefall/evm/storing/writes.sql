@@ -97,6 +97,10 @@ insert into deployed_by (address, tx_at, frame) values (?, ?, ?);
 -- name: put_message
 insert into message (tx_at, message_id, peer_blockchain_id, is_source) values (?, ?, ?, ?);
 
+-- name: put_messenger_event
+insert into messenger_event (log_at, tx_index, kind, message_id, messenger, peer, party, sender, recipient, data)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: put_code
 insert into code (address, block, has_code) values (?, ?, ?)
 on conflict (address, block) do update set has_code = excluded.has_code;

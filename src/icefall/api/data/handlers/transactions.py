@@ -133,7 +133,7 @@ async def _whole(
             **await whole_lists(context, parts),
             network_token_details=await _network_token(chain, context, full.tx.location.time, currency),
             native_transaction=full_native(context, full),
-            teleporter_message_info=await _message(message, chains) if message else UNSET,
+            teleporter_message_info=await _message(message, chain, chains) if message else UNSET,
             truncated=parts.truncated or UNSET,
         )
 
@@ -154,11 +154,16 @@ async def _network_token(chain: EvmChain, context: AnswerContext, tx_time: int, 
     )
 
 
-async def _message(message: MessageRead, chains: ChainDirectory) -> TeleporterMessageInfo:
-    """Render a message. The other chain has its EVM chain ID if it is indexed here, else its blockchain ID."""
+async def _message(message: MessageRead, chain: EvmChain, chains: ChainDirectory) -> TeleporterMessageInfo:
+    """Render a message with both of its chains. The other one has its EVM chain ID if it is indexed here, else its
+    blockchain ID."""
     peer = id_text(message.peer_blockchain_id)
     with suppress(NotFound):
         peer = (await chains.find(peer)).info.id
-    if message.is_source:
-        return TeleporterMessageInfo(hash_text(message.message_id), "SOURCE_TRANSACTION", destination_chain_id=peer)
-    return TeleporterMessageInfo(hash_text(message.message_id), "DESTINATION_TRANSACTION", source_chain_id=peer)
+    source, destination = (chain.info.id, peer) if message.is_source else (peer, chain.info.id)
+    return TeleporterMessageInfo(
+        teleporter_message_id=hash_text(message.message_id),
+        direction="SOURCE_TRANSACTION" if message.is_source else "DESTINATION_TRANSACTION",
+        source_chain_id=source,
+        destination_chain_id=destination,
+    )

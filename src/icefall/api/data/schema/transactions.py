@@ -90,8 +90,8 @@ class NetworkTokenDetails(RestResult, frozen=True):
 class TeleporterMessageInfo(RestResult, frozen=True):
     teleporter_message_id: str
     direction: Literal["SOURCE_TRANSACTION", "DESTINATION_TRANSACTION"]
-    source_chain_id: str | UnsetType = UNSET
-    destination_chain_id: str | UnsetType = UNSET
+    source_chain_id: str
+    destination_chain_id: str
 
 
 class WholeTransaction(NestedTransfers, frozen=True):

@@ -1,0 +1,258 @@
+"""Messages over several stores equal a naive join of their logs, after any order of blocks and rollbacks.
+
+Three chains, of which one does not know its blockchain ID, and messages from and to a fourth that is not indexed. Every
+block sends, sends again, receives, executes and acknowledges messages at random, also such as never were sent.
+"""
+
+import asyncio
+import random
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+from tests.messages import logs
+from tests.messages.logs import MESSENGER, Emitted, Sample, naive
+from tests.metrics.synthetic import address, assembled, name, native
+from tests.postgres.server import new_prefix, server_url
+
+from icefall.access.page_tokens import PageTokens
+from icefall.api.data.handlers import messages
+from icefall.api.data.schema.messages import AddressMessagesParams, MessageParams, MessagesParams
+from icefall.api.dialect import INTERFACE
+from icefall.api.http.paging import Paging
+from icefall.api.http.structs import address_text
+from icefall.compose.stores import Stores
+from icefall.errors import NotFound
+from icefall.evm.deriving.messages import messenger_events
+from icefall.evm.deriving.packing import packed
+from icefall.evm.packed import ResolvedBlock
+from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
+from icefall.evm.storing.store import ChainStore
+from icefall.wire.evm.events import RECEIVE_CROSS_CHAIN_MESSAGE, SEND_CROSS_CHAIN_MESSAGE
+from icefall.wire.evm.messages import MESSAGE_EXECUTION_FAILED, RECEIVED, SENT
+from icefall.wire.evm.types import EventLog, Receipt
+from icefall.wire.ids import id_text
+
+IDS = {name(f"blockchain {number}"): str(7000 + number) for number in range(3)}  # blockchain ID, EVM chain ID
+ELSEWHERE = name("blockchain that is not indexed")
+UNKNOWING = "7002"  # does not know its blockchain ID
+PRICE, GAS = 10**9, 21_000
+START = 1_700_000_000
+ALL_TIME = "select kind, peer, messages, txs from message_count where size = 0 order by kind, peer"
+ENGINES = ("sqlite", "postgres")
+
+
+class World:
+    """The chains, their blocks as they are now, and all messages that there are."""
+
+    def __init__(self, stores: Stores, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.branch = 0
+        self.now = START
+        self.blocks: dict[str, list[tuple[int, int, list[Emitted]]]] = {one: [] for one in IDS.values()}  # branch, time
+        self.samples: list[Sample] = []
+        self.stores = {one: ChainStore(stores.chain_store(one)) for one in IDS.values()}
+        self.chains = [self._chain(stores, *pair) for pair in IDS.items()]
+        self.directory = ChainDirectory(self.chains)
+        self.paging = Paging(PageTokens(bytes(32)))
+
+    @staticmethod
+    def _chain(stores: Stores, blockchain_id: bytes, chain: str) -> EvmChain:
+        shown = "" if chain == UNKNOWING else id_text(blockchain_id)
+        info = ChainInfo(chain, chain, TokenInfo("Coin", "C", 18), blockchain_id=shown)
+        return EvmChain(info, stores.chain_reader(chain))
+
+    @property
+    def emitted(self) -> list[Emitted]:
+        return [log for blocks in self.blocks.values() for _, _, found in blocks for log in found]
+
+    def expected(self) -> list[dict[str, Any]]:
+        found = naive(self.samples, self.emitted, IDS)
+        for shown in found:  # nothing tells where a message was sent from but the chain itself and who received it
+            if shown["sourceEvmChainId"] == UNKNOWING and shown["status"] == "pending":
+                shown["sourceBlockchainId"] = ""
+            for side in ("source", "destination"):
+                if shown[f"{side}EvmChainId"] == UNKNOWING and f"{side}Transaction" not in shown:
+                    shown[f"{side}EvmChainId"] = ""
+        return found
+
+    # -- blocks --------------------------------------------------------------------------------------------------
+
+    async def step(self) -> None:
+        """Change one chain."""
+        chain = self.chance.choice(list(self.blocks))
+        blocks = self.blocks[chain]
+        if blocks and self.chance.random() < 0.25:
+            left = self.chance.randrange(max(0, len(blocks) - 3), len(blocks))
+            await self.stores[chain].roll_back(left - 1)
+            del blocks[left:]
+            return
+        batch = [self._block(chain) for _ in range(self.chance.randrange(1, 4))]
+        await self.stores[chain].commit(batch)
+
+    def _block(self, chain: str) -> ResolvedBlock:
+        blocks = self.blocks[chain]
+        number = len(blocks)
+        self.branch += 1
+        self.now += self.chance.choice((0, 1, 700, 90_000))
+        parent = blocks[-1][0] if blocks else 0
+        txs, receipts, found = [], list[Receipt](), list[Emitted]()
+        for index in range(self.chance.randrange(4)):
+            tx = native(number, index, address(index), address(9), PRICE, self.branch)
+            placed: list[EventLog] = []
+            for _ in range(self.chance.randrange(4)):
+                log, counts = self._log(chain, sum(len(one.logs) for one in receipts) + len(placed))
+                placed.append(log)
+                found += [self._emitted(chain, number, log, tx.tx_hash)] if counts else []
+            receipts.append(_receipt(tx.tx_hash, index, tuple(placed)))
+            txs.append(tx)
+        rows = assembled(number, self.now, tuple(txs), branch=self.branch, parent_branch=parent)
+        events = tuple(messenger_events(receipts, (MESSENGER,)))
+        assert len(events) == len(found)
+        blocks.append((self.branch, self.now, found))
+        return ResolvedBlock(packed(replace(rows, messenger_events=events)), (), ())
+
+    def _emitted(self, chain: str, number: int, log: EventLog, tx_hash: bytes) -> Emitted:
+        order = -list(self.blocks).index(chain)
+        return Emitted(chain, (number, log.index), self.now, order, tx_hash, PRICE * GAS, (log.topics, log.data))
+
+    def _log(self, chain: str, index: int) -> tuple[EventLog, bool]:
+        """A log that this chain may emit, and whether it counts: some are of another contract, or end too early."""
+        own = next(one for one, its in IDS.items() if its == chain)
+        chance = self.chance
+        here = [one for one in self.samples if own in (one.source, one.destination)]
+        if not here or chance.random() < 0.4:
+            other = chance.choice([one for one in (*IDS, ELSEWHERE) if one != own])
+            source, destination = (own, other) if chance.random() < 0.7 else (other, own)
+            people = address(chance.randrange(20, 24)), address(chance.randrange(22, 26))
+            receipts = tuple((n, address(50 + n)) for n in range(chance.randrange(3)))
+            data, fee = chance.randbytes(chance.randrange(70)), chance.choice((0, 5))
+            made = (len(self.samples) + 1, *people, data, receipts, (address(1),), address(40), fee)
+            self.samples.append(Sample(source, destination, *made))
+            here = self.samples[-1:]
+        one = chance.choice(here)
+        if one.source == own:
+            log = chance.choice((logs.sent(one), logs.sent(one), logs.raised(one, chance.randrange(1, 99)),
+                                 logs.receipt(one, address(60))))  # fmt: skip
+        else:
+            delivery = logs.received(one, address(61), address(62))
+            log = chance.choice((delivery, delivery, logs.executed(one), logs.failed(one)))
+        topics, data = log
+        if chance.random() < 0.1:
+            return EventLog(address(99), topics, data, index), False
+        if data and topics[0] != MESSAGE_EXECUTION_FAILED and chance.random() < 0.05:
+            return EventLog(MESSENGER, topics, data[:-32], index), False
+        return EventLog(MESSENGER, topics, data, index), True
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    async def walked(self, size: int, **where: Any) -> list[dict[str, Any]]:
+        """All pages of a list."""
+        found: list[dict[str, Any]] = []
+        token: Any = ""
+        while True:
+            if "address" in where:
+                params = AddressMessagesParams(page_size=size, page_token=token, **where)
+                page = await messages.icm_of_address(params, self.directory, self.paging, INTERFACE)
+            else:
+                asked = MessagesParams(page_size=size, page_token=token, **where)
+                page = await messages.list_icm(asked, self.directory, self.paging, INTERFACE)
+            assert len(page.messages) <= size
+            found += msgspec.to_builtins(page.messages)
+            token = page.next_page_token
+            if token is msgspec.UNSET:
+                return found
+
+    async def check(self) -> None:
+        expected = self.expected()
+        for size in (2, 100):
+            assert await self.walked(size) == expected
+        for shown in expected:
+            params = MessageParams(message_id=bytes.fromhex(shown["messageId"]))
+            assert msgspec.to_builtins(await messages.get_icm(params, self.directory, INTERFACE)) == shown
+        with pytest.raises(NotFound):
+            await messages.get_icm(MessageParams(message_id=bytes(32)), self.directory, INTERFACE)
+        for number in (21, 23):
+            of = address(number)
+            shown_as = _with_address(of)
+            assert await self.walked(3, address=of) == [one for one in expected if shown_as & {one["from"], one["to"]}]
+            assert await self.walked(3, from_=of) == [one for one in expected if one["from"] in shown_as]
+        await self._check_chains(expected)
+        self._check_counts()
+
+    async def _check_chains(self, expected: list[dict[str, Any]]) -> None:
+        first, second = (id_text(one) for one in list(IDS)[:2])
+        assert await self.walked(3, source_blockchain_id=first) == [
+            one for one in expected if one["sourceBlockchainId"] == first
+        ]
+        assert await self.walked(3, destination_blockchain_id="7001") == [
+            one for one in expected if one["destinationBlockchainId"] == second
+        ]
+        both = await self.walked(3, source_blockchain_id="7000", destination_blockchain_id=second, to=address(23))
+        assert both == [
+            one
+            for one in expected
+            if (one["sourceBlockchainId"], one["destinationBlockchainId"]) == (first, second)
+            and one["to"] in _with_address(address(23))
+        ]
+        outside = id_text(ELSEWHERE)
+        assert await self.walked(3, blockchain_id=outside) == [
+            one for one in expected if outside in (one["sourceBlockchainId"], one["destinationBlockchainId"])
+        ]
+
+    def _check_counts(self) -> None:
+        for chain, store in self.stores.items():
+            counted: dict[tuple[int, bytes], list[int]] = {}
+            for kind, topic in ((SENT, SEND_CROSS_CHAIN_MESSAGE), (RECEIVED, RECEIVE_CROSS_CHAIN_MESSAGE)):
+                seen, txs = set(), set()
+                for log in (one for one in self.emitted if one.chain == chain and one.log[0][0] == topic):
+                    count = counted.setdefault((kind, log.log[0][2]), [0, 0])
+                    count[0] += log.log[0][1] not in seen
+                    count[1] += log.tx_hash not in txs
+                    seen.add(log.log[0][1])
+                    txs.add(log.tx_hash)
+            expected = [(*key, *count) for key, count in sorted(counted.items()) if any(count)]
+            assert store.read(ALL_TIME) == expected
+
+    def close(self) -> None:
+        for chain in self.chains:
+            chain.reader.close()
+        for store in self.stores.values():
+            store.close()
+
+
+def _with_address(address: bytes) -> set[str]:
+    return {address_text(address)}
+
+
+def _receipt(tx_hash: bytes, index: int, found: tuple[EventLog, ...]) -> Receipt:
+    return Receipt(tx_hash, bytes(32), index, 2, 1, b"", GAS, GAS, PRICE, bytes(20), b"", b"", found)
+
+
+@pytest.fixture(params=ENGINES)
+def stores(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Stores]:
+    (tmp_path / "chains").mkdir()
+    url = "" if request.param == "sqlite" else server_url()
+    with closing(Stores(tmp_path, url, new_prefix())) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_any_order_of_blocks_and_rollbacks(seed: int, stores: Stores) -> None:
+    async def run() -> None:
+        world = World(stores, seed)
+        try:
+            for number in range(30):
+                await world.step()
+                if number % 6 == 5:
+                    await world.check()
+            statuses = {one["status"] for one in world.expected()}
+            assert statuses == {"pending", "delivered", "delivered_source_not_indexed"}
+        finally:
+            world.close()
+
+    asyncio.run(run())

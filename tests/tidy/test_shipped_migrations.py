@@ -42,6 +42,8 @@ MIGRATIONS = {
     "evm/0106_slot_balances.sqlite.sql": "97f00ee6ff934c2e",
     "evm/0107_layout_standard.postgres.sql": "755cdc630e4a664d",
     "evm/0107_layout_standard.sqlite.sql": "9b7be8a05810f547",
+    "evm/0108_name_parts.postgres.sql": "f4accbb213971fe0",
+    "evm/0108_name_parts.sqlite.sql": "9582a7f508e60fba",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

@@ -131,10 +131,10 @@ def test_search_by_address(recorded: Naive, served: Served) -> None:
 
 
 def test_search_by_name_and_symbol(recorded: Naive, served: Served) -> None:
-    """The beginning of either is enough, in any case."""
+    """Any part of either is enough, in any case."""
     named = {token: recorded.facts(token) for token in recorded.tokens}
     for name, symbol, _ in named.values():
-        for text in (name[:3], symbol):
+        for text in (name[:3], symbol, name[-3:], name[1:4]):
             if not text.isascii() or not text.isalnum():
                 continue
             results = found(served, text.swapcase(), pageSize=50)
@@ -143,8 +143,40 @@ def test_search_by_name_and_symbol(recorded: Naive, served: Served) -> None:
             assert here == {
                 address_text(token)
                 for token, (its_name, its_symbol, _) in named.items()
-                if its_name.lower().startswith(low) or its_symbol.lower().startswith(low)
+                if low in its_name.lower() or low in its_symbol.lower()
             }, text
+
+
+def test_search_by_the_beginning_of_a_hash_or_an_address(recorded: Naive, served: Served) -> None:
+    """Six digits are enough, with and without 0x, in any case; fewer are not looked for."""
+    tx, sender = recorded.txs[-1]["here"], recorded.txs[0]["native"]["from"]["address"]
+    for whole, key in ((tx["txHash"], "txHash"), (tx["blockHash"], "blockHash"), (sender, "address")):
+        [exact] = [one for one in found(served, whole) if one["chainId"] == recorded.id]
+        assert exact[key] == whole
+        assert exact in found(served, whole[2:].upper())
+        for digits in (6, 7, 9, len(whole) - 3):
+            begun = found(served, whole[: 2 + digits], pageSize=50)
+            assert exact in begun
+            assert exact in found(served, whole[2 : 2 + digits].upper(), pageSize=50)
+            shown = [one.get("txHash") or one.get("blockHash") or one.get("address") for one in begun]
+            assert all(one.lower().startswith(whole[: 2 + digits].lower()) for one in shown)
+        assert exact not in found(served, whole[:7], pageSize=50)
+
+
+def test_search_by_number_in_other_notations(recorded: Naive, served: Served) -> None:
+    number = max(int(one["here"]["blockNumber"]) for one in recorded.txs)
+    [block] = [one for one in found(served, str(number)) if one["chainId"] == recorded.id and one["type"] == "block"]
+    assert block in found(served, hex(number))
+    assert block in found(served, f"{number:,}")
+    assert found(served, "1,9,68") == found(served, "1,96") == []
+
+
+def test_search_by_the_name_of_a_chain(recorded: Naive, served: Served) -> None:
+    chain = {"type": "chain", "chainId": recorded.id, "chainName": f"Chain {recorded.id}"}
+    for text in (recorded.id, f"AIN%20{recorded.id}"):
+        [first] = [one for one in found(served, text) if one["chainId"] == recorded.id and one["type"] == "chain"]
+        assert {key: first[key] for key in chain} == chain
+    assert first in found(served, first["symbol"].lower(), pageSize=50)
 
 
 @pytest.mark.parametrize(

@@ -44,8 +44,8 @@ PAGES = [
     ("chain-transactions", f"{L1}?tab=transactions", ["mint", "Success", "DEMO"]),
     ("tokens", f"{L1}/tokens", ["Alpha Dollar", "ERC-721"]),
     ("block", f"{L1}/block/1968", ["2024-03-26 23:00:55 UTC", LAST_HASH, "mint", "Transactions up to here"]),
-    ("transaction", f"{L1}/tx/{MINT}", ["Success", "mint(address,uint256)", "BÉTA", *EXACT]),
-    ("transaction-reverted", f"{L1}/tx/{REVERTED}?tab=calls", ["Failed", "Reverted: one failed", "go away"]),
+    ("transaction", f"{L1}/tx/{MINT}", ["minted", "Success", "mint(address,uint256)", "BÉTA", *EXACT]),
+    ("transaction-reverted", f"{L1}/tx/{REVERTED}?tab=calls", ["which failed", "Reverted: one failed", "go away"]),
     ("transaction-calls", f"{L1}/tx/{MINT}?tab=calls", ["CALL"]),
     ("transaction-logs", f"{L1}/tx/{MINT}?tab=logs", ["topic 0", "Transfer(address,address,uint256)"]),
     ("address", f"{L1}/address/{BUSY}", ["Alpha Dollar", "DEMO", "$", "Balance at the end of each day"]),
@@ -177,77 +177,6 @@ def test_there_is_no_way_beyond_the_ends_of_a_chain(shared: Tab) -> None:
     ):
         shared.open(address)
         assert shared.page.locator(".steps a").all_inner_texts() == links
-
-
-SEARCHES = [
-    (BUSY.lower(), f"#/chain/3210042/address/{BUSY}", "one"),
-    (MINT, f"#/chain/3210042/tx/{MINT}", "one"),
-    (LAST_HASH, "#/chain/3210042/block/1968", "one"),
-    ("1968", "#/chain/3210042/block/1968", "one"),
-    ("100", "#/chain/3210042/block/100", "several"),
-    ("alpha d", "#/chain/3210042/token/", "several"),
-    ("BÉT", "/token/", "several"),
-    (RICH, f"#/x/address/{RICH}", "one"),
-    (f"P{RICH[1:]}", f"#/x/address/{RICH}", "one"),
-    (C_LAST, "#/containers/C/11", "one"),
-    (AVAX, f"#/x/asset/{AVAX}", "several"),  # also the transaction that created it
-    (X_TX, f"#/x/tx/{X_TX}", "one"),
-    (X_BLOCK, "#/x/block/170", "one"),
-    ("43112", "#/chain/43112", "one"),
-    ("demo l", "#/chain/3210042", "one"),
-]
-
-
-@pytest.mark.parametrize(("text", "address", "count"), SEARCHES, ids=[search[0][:16] for search in SEARCHES])
-def test_search(text: str, address: str, count: str, shared: Tab) -> None:
-    """One result is opened at once; several are listed."""
-    shared.go("/no/such/page")
-    shared.page.keyboard.press("/")
-    shared.page.keyboard.type(text)
-    shared.page.keyboard.press("Enter")
-    if count == "one":
-        shared.page.wait_for_url(f"**/{address}")
-    else:
-        link = shared.page.locator(f".result[href*='{address}'], main a[href*='{address}']").first
-        link.wait_for()
-        if shared.page.locator(".result").count():
-            link.click()
-            shared.page.wait_for_url(re.compile(re.escape(address)))
-    shared.wait()
-    assert shared.page.locator(".failed").count() == 0
-
-
-def test_other_chains_lead_not_back_to_the_address_itself(shared: Tab) -> None:
-    """Also where it occurs on one chain only."""
-    shared.open(f"{L1}/address/{BUSY}")
-    shared.page.click("text=Other chains")
-    shared.page.locator(".result").first.wait_for()
-    assert "#/search/" in shared.page.url
-
-
-def test_the_search_box_is_empty_again_on_later_pages(shared: Tab) -> None:
-    shared.open("/")
-    shared.page.fill("#search", "1968")
-    shared.page.press("#search", "Enter")
-    shared.page.wait_for_url("**/block/1968")
-    assert shared.page.input_value("#search") == "1968"
-    shared.page.click("#nav >> text=Metrics")
-    shared.page.wait_for_url("**/#/metrics")
-    shared.wait()
-    assert shared.page.input_value("#search") == ""
-
-
-def test_a_page_that_arrives_late_leaves_the_search_box_to_its_reader(shared: Tab) -> None:
-    shared.open("/")
-    shared.page.focus("#search")
-    shared.page.keyboard.type("19")
-    shared.page.evaluate("location.hash = '#/metrics'")
-    shared.page.wait_for_url("**/#/metrics")
-    shared.wait()
-    shared.page.keyboard.type("68")
-    assert shared.page.input_value("#search") == "1968"
-    shared.page.keyboard.press("Enter")
-    shared.page.wait_for_url("**/block/1968")
 
 
 def test_more_blocks_than_the_head_is_all_of_them(explorer: Tab) -> None:

@@ -150,7 +150,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/addresses/{address}/balances:listErc1155": (13, 8, 10),
         "GET /v1/chains/{chainId}/addresses/{address}/balances:listCollectibles": (13, 7, 9),
         "GET /v1/health-check": (5, 9, 9),
-        "GET /v1/search": (4, 8, 8),
+        "GET /v1/search": (6, 10, 10),
         "GET /v1/stream": (25, 12, 15),
         "GET /v1/chains/{chainId}/blocks:getByTime": (16, 18, 18),
         "GET /v1/chains/{chainId}/tokens": (1, 3, 5),

@@ -44,6 +44,8 @@ MIGRATIONS = {
     "evm/0107_layout_standard.sqlite.sql": "9b7be8a05810f547",
     "evm/0108_messages.postgres.sql": "4136df3d6705a0b5",
     "evm/0108_messages.sqlite.sql": "a9e1d2a534666abe",
+    "evm/0109_name_parts.postgres.sql": "f4accbb213971fe0",
+    "evm/0109_name_parts.sqlite.sql": "9582a7f508e60fba",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

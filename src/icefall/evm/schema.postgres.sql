@@ -368,6 +368,14 @@ create index token_layout_since on token (layout_since) where layout_since is no
 create index token_by_name on token (lower(name collate "C")) where name is not null;
 create index token_by_symbol on token (lower(symbol collate "C")) where symbol is not null;
 
+-- A row says: the token's name or symbol, in lower case, goes on like this from one of its characters on.
+create table name_part (
+    token bigint not null,
+    part text collate "C" not null,
+    primary key (token, part)
+);
+create index token_by_part on name_part (part, token);
+
 -- A row is the metadata of one NFT.
 create table nft (
     token bigint not null,

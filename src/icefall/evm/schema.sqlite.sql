@@ -408,6 +408,16 @@ create index token_layout_since on token (layout_since) where layout_since is no
 create index token_by_name on token (lower(name)) where name is not null;
 create index token_by_symbol on token (lower(symbol)) where symbol is not null;
 
+-- A row says: the token's name or symbol, in lower case, goes on like this from one of its characters on. There is one for
+-- each of the first 64 characters but the last, with up to 24 of those that follow. Key: the token and the part. Serves:
+-- search by any part of a name, which is the beginning of such a part; through its key, a name that changes.
+create table name_part (
+    token integer not null,
+    part text not null,
+    primary key (token, part)
+) without rowid;
+create index token_by_part on name_part (part, token);
+
 -- A row is the metadata of one NFT. Key: the token and the ID. Serves: NFTs in every list; through its indexes what is to
 -- be read next.
 create table nft (

@@ -5,6 +5,7 @@ from typing import Any
 from tests.evm.recordings import derived
 
 from icefall.db.engine import Store, Transaction
+from icefall.evm.enriching.name_parts import put_name_parts
 from icefall.evm.enriching.nft_loop import reindex_nft
 from icefall.evm.enriching.reader import EnrichReader
 from icefall.evm.model import ERC20, ERC721, ERC1155
@@ -67,6 +68,13 @@ async def _tokens(store: Store) -> list[Any]:
     names += [one.name[:2] for one in listed] + [one.symbol for one in listed]
     searched = sorted({*names, *(name.upper() for name in names), "", "ä", "Ä", "z\0", "z%_"})
     found += [[name, await reader.search(name, 5)] for name in searched]
+    found += [[name, await reader.search(name, 5)] for name in ("EBR", "pfel", "ra b", "ra bc", "_")]
+    found.append([await reader.addresses_between(b"", b"\xff" * 20, 7)])
+    blocks = ChainReader(store)
+    found += [
+        await blocks.blocks_between(b"", b"\xff" * 32, 4),
+        await blocks.txs_between(bytes(32), b"\xff" * 32, 9999),
+    ]
     enriched = EnrichReader(store, lists_of(store).token_details)
     for token in listed:
         nfts = await reader.nfts(token.address, b"", 4)
@@ -85,6 +93,7 @@ def _put_names(tx: Transaction) -> None:
     for (token,), name in zip(tokens, ("Zebra", "äpfel", "Äpfel", "zebra b", "z_", "ZEBRA"), strict=False):
         values = {"name": name, "symbol": name[:3], "token": token}
         tx.run("update token set name = :name, symbol = :symbol where token = :token", values)
+        put_name_parts(tx, token)
 
 
 async def _history(store: Store, address: bytes) -> list[Any]:

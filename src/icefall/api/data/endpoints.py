@@ -123,7 +123,7 @@ TOKEN = f"{CHAIN}/tokens/{{address}}"
 EXPLORER_ENDPOINTS: tuple[Rest, ...] = (
     Rest(verb="GET", path="/v1/search", params=SearchParams, result=SearchResult, handler=search.search,
          listeners=(DATA,), weight=Weight.MEDIUM, operation="search", ours=True,
-         summary="Blocks, transactions, addresses and tokens of all chains: by number, hash, address, name or symbol."),
+         summary="Chains, blocks, transactions, addresses and tokens: by number, hash, address, or a part of a name."),
     Rest(verb="GET", path="/v1/stream", params=StreamParams, result=str, handler=stream.stream, listeners=(DATA,),
          weight=Weight.LARGE, media="text/event-stream", headers=(("cache-control", "no-store"),), is_stream=True,
          operation="stream", ours=True,

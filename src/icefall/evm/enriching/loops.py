@@ -30,6 +30,7 @@ from icefall.evm.enriching.lists import (
     put_reputations,
     reputations_of,
 )
+from icefall.evm.enriching.name_parts import put_name_parts
 from icefall.evm.enriching.nft_loop import NftMetadataLoop, NftSettings
 from icefall.evm.enriching.nft_outcomes import EnrichCounts, retry_pause_s
 from icefall.upstream.client import UpstreamFailure
@@ -177,4 +178,5 @@ def _put_tokens(read: list[tuple[DueToken, Answers | UpstreamFailure]], now: int
         else:
             name, symbol, decimals = answers
             metadata = {"name": text_of(name), "symbol": text_of(symbol), "decimals": decimals_of(decimals)}
-            tx.run(SQL.put_token, row | metadata | {"now": now, "version": due.version})
+            if tx.run(SQL.put_token, row | metadata | {"now": now, "version": due.version}):
+                put_name_parts(tx, due.token)

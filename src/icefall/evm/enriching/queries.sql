@@ -10,6 +10,15 @@ update token set name = :name, symbol = :symbol, decimals = :decimals, read_at =
 where token = :token and read_at is null and metadata_version = :version
     and exists (select 1 from address where id = :token and address = :address);
 
+-- name: token_names
+select name, symbol from token where token = :token;
+
+-- name: drop_name_parts
+delete from name_part where token = :token;
+
+-- name: put_name_part
+insert into name_part (token, part) values (?, ?);
+
 -- name: postpone_token
 update token set retry_at = :retry_at, failures = failures + 1
 where token = :token and read_at is null and exists (select 1 from address where id = :token and address = :address);

@@ -1,6 +1,7 @@
 """Blocks and transactions of one chain. Lists are newest first."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
@@ -12,6 +13,14 @@ SQL = load("icefall.evm.reading", "chain.sql")
 FULL_TX_COLUMNS = (*TX_COLUMNS, "input", "base_fee", "transfer_sender", "transfer_recipient", "transfer_value")
 SEARCH_MAX = 5_000  # transactions read to find those of a status
 SHARES_MAX = 6  # steps of a search by time after which it is no longer guessed where the block should be
+
+
+class TxPlace(NamedTuple):
+    """A transaction that was found by the beginning of its hash."""
+
+    tx_hash: bytes
+    block_number: int
+    time: int
 
 
 class ChainReader:
@@ -109,6 +118,16 @@ class ChainReader:
             rows = await self._reader.rows(SQL.txs_with_status, {**where, "status": status})
         txs = [tx_of(row) for row in rows[:limit]]
         return txs, txs[-1].tx_at if len(rows) > limit else end or None
+
+    async def blocks_between(self, first: bytes, last: bytes, limit: int) -> list[BlockRead]:
+        """Return blocks whose hash is not before the first and not after the last, in the order of hashes."""
+        where = {"low": first, "high": last, "limit": limit}
+        return [_block(row) for row in await self._reader.rows(SQL.blocks_between, where)]
+
+    async def txs_between(self, first: bytes, last: bytes, limit: int) -> list[TxPlace]:
+        """Return transactions whose hash is not before the first and not after the last, in the order of hashes."""
+        where = {"low": first, "high": last, "limit": limit}
+        return sorted(TxPlace(*row) for row in await self._reader.rows(SQL.txs_between, where))
 
     async def is_known(self, address: bytes) -> bool:
         """Whether the address occurs anywhere in the index."""

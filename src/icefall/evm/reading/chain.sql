@@ -35,6 +35,24 @@ select value from meta where name = :name;
 -- name: rollbacks
 select (select value from meta where name = 'rollbacks');
 
+-- Blocks and transactions whose hash is in a range.
+-- name: blocks_between
+select {block}
+from block where hash >= :low and hash <= :high order by hash limit :limit;
+
+-- Nearly every row of the range has such a transaction in its block: four bytes are compared.
+-- name: txs_between
+select t.hash, b.number, b.time from tx_by_hash h
+join tx t on t.tx_at between h.block << 24 and h.block << 24 | 16777215 and substr(t.hash, 1, 4) = +h.prefix
+    and t.hash >= :low and t.hash <= :high
+join block b on b.number = h.block
+where h.prefix >= substr(:low, 1, 4) and h.prefix <= substr(:high, 1, 4) limit :limit;
+
+-- postgres: txs_between
+select t.hash, b.number, b.time from tx t join block b on b.number = t.tx_at >> 24
+where substr(t.hash, 1, 4) >= substr(:low, 1, 4) and substr(t.hash, 1, 4) <= substr(:high, 1, 4)
+    and t.hash >= :low and t.hash <= :high limit :limit;
+
 -- name: is_known
 select 1 from address where address = :address;
 

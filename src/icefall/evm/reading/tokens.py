@@ -5,6 +5,7 @@ import msgspec
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.enriching.name_parts import beginning, beginning_of_parts, lowered
 from icefall.evm.model import ProbedStandard
 from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.nft_ranges import NftRangeReader
@@ -12,7 +13,7 @@ from icefall.evm.standards import STANDARDS, Holding
 
 SQL = load("icefall.evm.reading", "tokens.sql")
 SEARCH_MAX = 2_000  # contracts read to find those of a standard
-_LAST_CHARACTER = "\U0010ffff"
+PLACES_MAX = 3  # in a name, on average, at which the searched text occurs
 
 
 class TokenRead(msgspec.Struct, frozen=True, gc=False):
@@ -80,14 +81,36 @@ class TokenReader:
             count = min(2 * count, SEARCH_MAX - read)
 
     async def search(self, text: str, limit: int) -> list[TokenRead]:
-        """Tokens whose name or symbol begins with the text, in any case of ASCII letters; symbols first."""
-        low = "".join(one.lower() if one.isascii() else one for one in text)
-        where = {"low": low, "high": low + _LAST_CHARACTER, "limit": limit}
+        """Tokens with the text in their name or symbol, in any case of ASCII letters.
+
+        First those whose symbol begins with it, then those whose name does. A single character is looked for at the
+        beginning only. A name may have the text in several places: so many are read that a page is seldom short.
+        """
+        low = lowered(text)
         found: dict[int, TokenRead] = {}
         for statement in (SQL.tokens_by_symbol, SQL.tokens_by_name):
-            for row in await self._reader.rows(statement, where):
+            for row in await self._reader.rows(statement, {**beginning(text), "limit": limit}):
                 found.setdefault(row[0], _token(row))
+        if len(found) < limit and len(low) > 1:
+            where = {**beginning_of_parts(text), "limit": PLACES_MAX * limit}
+            for row in await self._reader.rows(SQL.tokens_by_part, where):
+                token = _token(row)
+                if low in lowered(token.name) or low in lowered(token.symbol):
+                    found.setdefault(row[0], token)
         return list(found.values())[:limit]
+
+    async def addresses_between(self, first: bytes, last: bytes, limit: int) -> list[tuple[bytes, ContractRead]]:
+        """Return known addresses from the first to the last one, in order."""
+        where = {"low": first, "high": last, "limit": limit}
+        return [
+            (
+                address,
+                ContractRead(erc_type(standards or 0, probed), name or "", symbol or "", decimals, bool(has_code)),
+            )
+            for address, standards, probed, name, symbol, decimals, has_code in await self._reader.rows(
+                SQL.addresses_between, where
+            )
+        ]
 
     async def contract(self, address: bytes) -> ContractRead | None:
         """None if the address does not occur in the index."""

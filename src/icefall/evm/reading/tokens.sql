@@ -35,6 +35,22 @@ from token t join address a on a.id = t.token
 where lower(t.symbol collate "C") >= :low and lower(t.symbol collate "C") < :high and t.standards <> 0
 order by lower(t.symbol collate "C"), t.token limit :limit;
 
+-- Tokens with the text anywhere in their name or symbol, once for each place where it occurs.
+-- name: tokens_by_part
+select {token}
+from name_part p join token t on t.token = p.token join address a on a.id = t.token
+where p.part >= :low and p.part < :high and t.standards <> 0
+order by p.part, p.token limit :limit;
+
+-- Addresses in a range, with what is known of them as contracts.
+-- name: addresses_between
+select a.address, t.standards, t.kind, t.name, t.symbol, t.decimals,
+    coalesce((select c.has_code from code c where c.address = a.id order by c.block desc limit 1), 0) = 1
+        or exists (select 1 from deployment d where d.address = a.id)
+from address a left join token t on t.token = a.id
+where a.address >= :low and a.address <= :high
+order by a.address limit :limit;
+
 -- name: nfts_of_contract
 select n.token, n.token_id, exists (
     select 1 from nft_owner o where o.token = n.token and o.token_id = n.token_id) as has_owner

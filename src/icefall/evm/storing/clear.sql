@@ -118,6 +118,9 @@ delete from code;
 -- name: clear_token
 delete from token;
 
+-- name: clear_name_part
+delete from name_part;
+
 -- name: clear_nft
 delete from nft;
 

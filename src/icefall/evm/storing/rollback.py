@@ -45,6 +45,7 @@ _ROWS = (
     SQL.drop_internal,
     SQL.drop_tx,
     SQL.drop_block,
+    SQL.drop_name_part,
     SQL.drop_token,
     SQL.drop_layout,
     SQL.drop_audit,

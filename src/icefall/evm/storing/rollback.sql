@@ -231,6 +231,9 @@ delete from tx where tx_at >= :from_tx;
 -- name: drop_block
 delete from block where number > :ancestor;
 
+-- name: drop_name_part
+delete from name_part where token in (select token from token where first_block > :ancestor);
+
 -- name: drop_token
 delete from token where first_block > :ancestor;
 

@@ -142,7 +142,10 @@ function transferred(row, chain, full) {
   return row.value === undefined ? number : h("span.number", {}, whole(row.value), " × ", number);
 }
 
-function movedToken(row) {
+// Whether an amount was moved, and not an NFT.
+export const isAmount = (row) => Boolean(row.erc20Token);
+
+export function movedToken(row) {
   return row[`${STANDARDS.find(({ key }) => row[`${key}Token`]).key}Token`];
 }
 

@@ -80,9 +80,8 @@ async function show() {
   markNavigation();
   revealPage();
   const { page, params, query } = parse();
-  if (page !== "search" && pageBefore !== "search" && !isTyping()) {
-    document.getElementById("search").value = ""; // of an earlier page
-  }
+  if (page === "search" && !isTyping()) document.getElementById("search").value = params.q;
+  else if (pageBefore !== "search" && !isTyping()) document.getElementById("search").value = ""; // of an earlier page
   pageBefore = page;
   main.setAttribute("aria-busy", "true");
   const waiting = setTimeout(() => main.replaceChildren(loading(8)), shownBefore ? 150 : 0);
@@ -155,6 +154,10 @@ function installFrame() {
     input.blur();
     location.hash = `#/search/${encodeURIComponent(text)}`;
   });
+  // Loaded when the box is first used: the home page is shown without them.
+  const suggest = () => import("./suggestions.js").then((module) => module.installSuggestions(input), () => {});
+  if (isTyping()) suggest();
+  else input.addEventListener("focus", suggest, { once: true });
   document.addEventListener("keydown", (event) => {
     if (
       event.key === "/" &&

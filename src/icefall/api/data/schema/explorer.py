@@ -63,6 +63,14 @@ class IndexingParams(RestParams, frozen=True):
     chain_id: ChainName
 
 
+class FoundChain(RestResult, frozen=True, kw_only=True, tag_field="type", tag="chain"):
+    """A chain, with the symbol of its native token."""
+
+    chain_id: str
+    chain_name: str
+    symbol: str
+
+
 class FoundBlock(RestResult, frozen=True, kw_only=True, tag_field="type", tag="block"):
     chain_id: str
     chain_name: str
@@ -96,7 +104,7 @@ class FoundToken(RestResult, frozen=True, kw_only=True, tag_field="type", tag="t
     decimals: int | UnsetType = UNSET
 
 
-Found = FoundBlock | FoundTransaction | FoundAddress | FoundToken
+Found = FoundChain | FoundBlock | FoundTransaction | FoundAddress | FoundToken
 
 
 class SearchResult(RestResult, frozen=True):

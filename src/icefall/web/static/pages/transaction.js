@@ -4,7 +4,9 @@ import { chainOf, data, maybe, path } from "../api.js";
 import { decodeArguments } from "../abi.js";
 import { callTree } from "../calls.js";
 import { STANDARDS, internalColumns, transferColumns } from "../columns.js";
+import { happened } from "../happened.js";
 import { logList } from "../logs.js";
+import { sentence } from "../sentence.js";
 import { exact, gasPrice, percent, whole } from "../format.js";
 import {
   address,
@@ -56,6 +58,7 @@ export async function render({ params, query, signal, remember }) {
       status(tx.txStatus),
       method(tx.method),
     ),
+    later(() => summary(whole_, transfers, { key, native, base, signal }), { rows: 1 }),
     failed &&
       later(
         async () => {
@@ -94,6 +97,18 @@ export async function render({ params, query, signal, remember }) {
     whole_.truncated && h("p.notice", {}, "This transaction is large: only its first 2,000 parts are listed here."),
   );
   return { title: `Transaction ${tx.txHash.slice(0, 10)}…`, content };
+}
+
+async function summary(all, transfers, { key, native, base, signal }) {
+  const logs = async () => (await maybe(data(`${base}/logs`, { pageSize: 25 }, signal).catch(() => null)))?.logs;
+  const parts = await happened({
+    tx: all.nativeTransaction,
+    transfers,
+    internals: all.internalTransactions,
+    isCut: Boolean(all.truncated),
+    logs,
+  });
+  return sentence(parts, { chain: key, native });
 }
 
 function details(tx, all, native, chain) {

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.api.networks_scene import NetworkScene, network_scene
 from tests.pchain.recorded import Playback, recorded_containers
+from tests.store.conformance.network_operations import LISTED_TABLES
 
 from icefall.db.engine import Store, Transaction
 from icefall.observe.log import quiet
@@ -14,26 +15,14 @@ from icefall.primary.chains import foreign_chains
 from icefall.primary.listed import ListedCore, ListedPlatform, Steps, list_stored
 from icefall.xchain.listed import StoredTxs
 
-TABLES = (
-    "listed",
-    "chain_output",
-    "chain_output_owner",
-    "early_spent",
-    "asset_tx",
-    "proposed_block",
-    "c_block",
-    "c_tx",
-    "c_address_tx",
-)
-
 
 def rows_of(store: Store) -> dict[str, list[Any]]:
-    return {table: sorted(store.read(f"select * from {table}"), key=repr) for table in TABLES}
+    return {table: sorted(store.read(f"select * from {table}"), key=repr) for table in LISTED_TABLES}
 
 
 def forget(tx: Transaction) -> None:
     """Make the store one of a release that had no lists."""
-    for table in TABLES:
+    for table in LISTED_TABLES:
         tx.run(f"delete from {table}")
 
 

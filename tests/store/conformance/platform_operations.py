@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.pchain.recorded import Playback
+from tests.store.conformance.network_operations import network_outcomes
 
 from icefall.db.engine import Store
 from icefall.pchain import stakers
@@ -59,14 +60,14 @@ async def pchain_outcomes(store: Store, folder: Path) -> dict[str, Any]:
             some = await reader.atomic_utxos(chain.chain_id, address, NEWEST, 5)
             places = [await reader.atomic_position(chain.chain_id, address, one.utxo_id) for one in some]
             found[f"from {chain.name} {address.hex()}"] = [some, places]
-    return found | {"lists": await _lists(store, ledger.height + 1)}
+    return found | {"lists": await _lists(store, ledger.height + 1)} | await network_outcomes(store, first)
 
 
 async def _lists(store: Store, blocks: int) -> list[Any]:
     """Every list of the P-Chain, both ways."""
     lists, txs = PlatformLists(store), await PlatformLists(store).tx_count()
     found: list[Any] = [await lists.blocks(0, blocks, 200), await lists.block(5), await lists.txid_at(3)]
-    found.append(await lists.block(found[1].block_id))
+    found += [await lists.block(found[1].block_id), await lists.blocks_at([1, 5])]
     middle = found[1].time
     found += [await lists.first_height(middle, blocks), await lists.first_seq(middle, txs)]
     addresses = [row[0] for row in store.read("select distinct address from p_utxo_owner order by address")]
@@ -77,6 +78,7 @@ async def _lists(store: Store, blocks: int) -> list[Any]:
         found.append(await lists.txs_of(addresses[:4], 1, txs, 20, upwards=upwards))
         found.append(await lists.utxos_of(addresses[:4], tuple(UtxoState), None, 50, upwards=upwards))
     found += [await lists.amounts(addresses[0], state, -1, 50) for state in UtxoState]
+    found += [await lists.owns(one) for one in (*addresses, bytes(20))]
     found += [await lists.txs_with_ids([one.txid for one in every]), await lists.utxos_with_ids(utxo_ids)]
     found += [await lists.stakers_with_ids([one.txid for one in every])]
     return [*found, [await lists.rewards_of(one.seq) for one in every], *await _staking(store)]

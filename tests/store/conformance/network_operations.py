@@ -1,0 +1,101 @@
+"""Every list of X and of the atomic side of C, on the store of a recorded network."""
+
+from typing import Any
+
+from tests.pchain.recorded import Playback
+
+from icefall.db.engine import Store, Transaction
+from icefall.node.core_chain import CoreChainLists
+from icefall.primary.chains import foreign_chains
+from icefall.primary.listed import ListedCore, ListedPlatform, Steps
+from icefall.xchain.listed import StoredTxs
+from icefall.xchain.listing import AssetChainLists, first_at
+from icefall.xchain.outputs import OutputLists
+
+LISTED_TABLES = (
+    "listed",
+    "chain_output",
+    "chain_output_owner",
+    "early_spent",
+    "asset_tx",
+    "proposed_block",
+    "c_block",
+    "c_tx",
+    "c_address_tx",
+)
+
+
+async def network_outcomes(store: Store, played: Playback) -> dict[str, Any]:
+    x_chain_id = played.network.genesis.x_chain_id
+    await _list_again(store, played)
+    return {
+        "asset chain": await _asset_chain(store, x_chain_id),
+        "core chain": await _core_chain(store),
+        "outputs": await _outputs(store, x_chain_id),
+    }
+
+
+async def _list_again(store: Store, played: Playback) -> None:
+    """List everything once more in the background, as in a store of a release that had no lists."""
+
+    def forget(tx: Transaction) -> None:
+        for table in LISTED_TABLES:
+            tx.run(f"delete from {table}")
+
+    await store.write(forget)
+    core = foreign_chains(played.network, store, indexed=True)["C"]
+    steps: list[Steps] = [StoredTxs(store, played.network.genesis.x_chain_id), ListedPlatform(store)]
+    for one in (*steps, ListedCore(store, core)):
+        while await one.step():
+            pass
+
+
+async def _asset_chain(store: Store, chain_id: bytes) -> list[Any]:
+    lists = AssetChainLists(store, chain_id)
+    blocks, txs = await lists.counts()
+    page = await lists.blocks(0, blocks, blocks)
+    found: list[Any] = [page, await lists.block(1), await lists.block(page[0].block_id)]
+    found += [await lists.block(2**70), await lists.blocks_at([0, 2])]
+    every = await lists.txs(0, txs, txs, upwards=True)
+    middle = every[len(every) // 2].time
+    found += [every, await lists.first_height(middle, blocks), await lists.first_seq(middle, txs)]
+    owners = [row[0] for row in store.read("select distinct address from chain_output_owner order by address")]
+    for upwards in (True, False):
+        found.append(await lists.txs(1, txs, 5, upwards=upwards))
+        found.append(await lists.txs_of(owners, 0, txs, 5, upwards=upwards))
+    for (asset,) in store.read("select distinct asset from asset_tx order by asset"):
+        found.append(await lists.txs_of_asset(asset, 0, txs, 5))
+    return [*found, [await lists.tx(one.txid) for one in every]]
+
+
+async def _core_chain(store: Store) -> list[Any]:
+    lists = CoreChainLists(store, first_at)
+    blocks, txs = await lists.block_count(), await lists.tx_count()
+    page = await lists.blocks(0, blocks, blocks)
+    found: list[Any] = [page, await lists.block(1), await lists.block(page[0].block_id), await lists.blocks_at([1, 2])]
+    every = await lists.txs(0, txs, txs, upwards=True)
+    middle = page[len(page) // 2].time
+    found += [every, await lists.first_height(middle, blocks), await lists.first_seq(middle, txs)]
+    owners = [row[0] for row in store.read("select distinct address from c_address_tx order by address")]
+    for upwards in (True, False):
+        found.append(await lists.txs(1, txs, 5, upwards=upwards))
+        found.append(await lists.txs_of(owners, 0, txs, 5, upwards=upwards))
+    return [*found, [await lists.tx(one.txid) for one in every]]
+
+
+async def _outputs(store: Store, x_chain_id: bytes) -> list[Any]:
+    lists = OutputLists(store)
+    rows = store.read("select distinct chain_id, address from chain_output_owner order by chain_id, address")
+    found: list[Any] = []
+    for chain_id, address in rows:
+        found.append(await lists.owns_on(chain_id, address))
+        for upwards in (True, False):
+            for by_amount in (True, False):
+                found.append(
+                    await lists.owned(chain_id, [address], (0, 1), None, 3, upwards=upwards, by_amount=by_amount)
+                )
+    utxo_ids = [row[0] for row in store.read("select distinct utxo_id from chain_output order by utxo_id")]
+    found.append(await lists.with_ids(utxo_ids))
+    for chain_id, node_id in store.read("select distinct chain_id, node_id from proposed_block order by 1, 2"):
+        found.append(await lists.proposed(chain_id, node_id, 0, 1000, 5))
+    return [*found, await lists.is_complete(x_chain_id, bytes(32))]

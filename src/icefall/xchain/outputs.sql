@@ -44,9 +44,6 @@ where l.chain_id = :chain_id and t.seq >= :next order by t.seq limit :limit;
 select b.container, substr(b.container, cast(b.inner_at + 47 as int), 8) from ledger_block b
 join ledger l on l.chain = b.chain where l.chain_id = :chain_id and b.height = :height;
 
--- name: next_seq
-select next_seq from ledger where chain_id = :chain_id;
-
 -- name: number
 select chain from ledger where chain_id = :chain_id;
 

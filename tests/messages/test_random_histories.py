@@ -6,8 +6,9 @@ block sends, sends again, receives, executes and acknowledges messages at random
 
 import asyncio
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,13 @@ from icefall.compose.stores import Stores
 from icefall.errors import NotFound
 from icefall.evm.deriving.messages import messenger_events
 from icefall.evm.deriving.packing import packed
+from icefall.evm.indexing import message_filling
+from icefall.evm.indexing.message_filling import MessageFilling
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
+from icefall.evm.storing.messages import prepare_messages
 from icefall.evm.storing.store import ChainStore
+from icefall.upstream.evm.state import FoundLog
 from icefall.wire.evm.events import RECEIVE_CROSS_CHAIN_MESSAGE, SEND_CROSS_CHAIN_MESSAGE
 from icefall.wire.evm.messages import MESSAGE_EXECUTION_FAILED, RECEIVED, SENT
 from icefall.wire.evm.types import EventLog, Receipt
@@ -43,6 +48,7 @@ UNKNOWING = "7002"  # does not know its blockchain ID
 PRICE, GAS = 10**9, 21_000
 START = 1_700_000_000
 ALL_TIME = "select kind, peer, messages, txs from message_count where size = 0 order by kind, peer"
+TX_OF = "select t.tx_at, b.hash from tx t join block b on b.number = t.tx_at >> 24 where t.hash = :hash"
 ENGINES = ("sqlite", "postgres")
 
 
@@ -218,11 +224,34 @@ class World:
             expected = [(*key, *count) for key, count in sorted(counted.items()) if any(count)]
             assert store.read(ALL_TIME) == expected
 
+    def log_source(self, chain: str) -> "ChainLogs":
+        return ChainLogs(self, chain)
+
     def close(self) -> None:
         for chain in self.chains:
             chain.reader.close()
         for store in self.stores.values():
             store.close()
+
+
+class ChainLogs:
+    """The logs of a chain as an upstream sends them."""
+
+    def __init__(self, world: World, chain: str) -> None:
+        self._world = world
+        self._chain = chain
+        self.calls = 0
+
+    async def logs(self, address: bytes, _: Sequence[bytes | None], first: int, last: int) -> list[FoundLog]:
+        self.calls += 1
+        found = []
+        for one in self._world.emitted:
+            number, index = one.at
+            if one.chain == self._chain and first <= number <= last:
+                ((tx_at, block_hash),) = self._world.stores[self._chain].read(TX_OF, {"hash": one.tx_hash})
+                log = EventLog(address, *one.log, index)
+                found.append(FoundLog(log, number, block_hash, one.tx_hash, tx_at & 0xFFFFFF))
+        return found
 
 
 def _with_address(address: bytes) -> set[str]:
@@ -252,6 +281,39 @@ def test_any_order_of_blocks_and_rollbacks(seed: int, stores: Stores) -> None:
                     await world.check()
             statuses = {one["status"] for one in world.expected()}
             assert statuses == {"pending", "delivered", "delivered_source_not_indexed"}
+        finally:
+            world.close()
+
+    asyncio.run(run())
+
+
+def test_older_blocks_are_filled_in(stores: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few blocks at a time, while blocks come and go, and after a restart."""
+    monkeypatch.setattr(message_filling, "FETCHED_BLOCKS", 3)
+
+    async def run() -> None:
+        world = World(stores, 3)
+        try:
+            for _ in range(40):
+                await world.step()
+            for store in world.stores.values():
+                await store.write(partial(prepare_messages, messengers=[MESSENGER]))
+                assert store.read(ALL_TIME) == []
+            left = set(world.stores)
+            steps = 0
+            while left:
+                for chain in sorted(left):
+                    steps += 1
+                    filling = MessageFilling(world.stores[chain]._store, world.log_source(chain), [MESSENGER])
+                    if not await filling.step():
+                        left.discard(chain)
+                if steps < 10:
+                    await world.step()
+            assert steps > 6
+            await world.check()
+            for store in world.stores.values():  # the same messengers: nothing is to be done
+                await store.write(partial(prepare_messages, messengers=[MESSENGER]))
+            await world.check()
         finally:
             world.close()
 

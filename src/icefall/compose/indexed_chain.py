@@ -17,6 +17,7 @@ from icefall.evm.indexing.binding import Binding, bind
 from icefall.evm.indexing.decoder import BlockDecoder, DecoderDied
 from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange, EvmFollower
+from icefall.evm.indexing.message_filling import MessageFilling
 from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.indexing.state_lookups import ContractCache
 from icefall.evm.indexing.token_layouts import TokenLayouts
@@ -79,9 +80,9 @@ class IndexedChain:
         # What is not blocks, over connections of its own: a slow call there must not make the follower back off.
         self._background = upstream_of(chain, self._chain_store, log)
         self.auditor = Auditor(self._chain_store, self._background, audit_interval, log)
-        self._messengers = messengers_of(chain)
         self._contracts = ContractCache(self._chain_store, self._upstream, self._messengers)
         self._kept = kept = StoredRaw(chain.store_logs, chain.store_traces)
+        self._message_filling = MessageFilling(self._store, self._background, self._messengers)
         self._filling = RawFilling(self._store, self._background, decoder, kept, verify_roots=verify_roots)
         maker = BatchMaker(
             self._chain_store,
@@ -106,6 +107,10 @@ class IndexedChain:
             poll_s=poll_s,
             meta=partial(_learnt_meta, self._chain_store, self._upstream),
         )
+
+    @property
+    def _messengers(self) -> tuple[bytes, ...]:
+        return messengers_of(self._chain)
 
     @property
     def source(self) -> str:
@@ -183,6 +188,20 @@ class IndexedChain:
             except (StoreError, UpstreamFailure, DecoderDied) as error:
                 if str(error) != problem:
                     self.log.warn("older logs and calls cannot be stored, trying again", error=str(error))
+                problem = str(error)
+            await self._background.clock.sleep(0 if more else _COUNT_EVERY_S if not problem else _FILL_RETRY_S)
+
+    async def fill_messages(self) -> None:
+        """Fill in the events of messengers of blocks that were stored without them, while there are no new blocks."""
+        problem = ""
+        while True:
+            more = False
+            try:
+                more = self.follower.status.synced and await self._message_filling.step()
+                problem = ""
+            except (StoreError, UpstreamFailure) as error:
+                if str(error) != problem:
+                    self.log.warn("messages of older blocks cannot be stored, trying again", error=str(error))
                 problem = str(error)
             await self._background.clock.sleep(0 if more else _COUNT_EVERY_S if not problem else _FILL_RETRY_S)
 

@@ -144,7 +144,14 @@ class _Indexing:
         self.statuses[chain.name] = chain.follower.status
         settings = _enrich_settings(entry, self._config)
         calls = chain.serve_calls(Path(self._config.data_dir))
-        loops = (chain.enrich(settings), chain.audit(), chain.count_holders(), chain.fill_raw(), calls)
+        loops = (
+            chain.enrich(settings),
+            chain.audit(),
+            chain.count_holders(),
+            chain.fill_raw(),
+            chain.fill_messages(),
+            calls,
+        )
         self._background[chain] = [asyncio.create_task(loop) for loop in loops]
         self._lost[chain] = asyncio.get_running_loop().create_future()
         return chain

@@ -575,7 +575,7 @@ create table block_price (
 
 -- # Messages between chains
 
--- A row is an event of a messenger contract (ICM, Teleporter): a message was sent (1) or received (2), a received one was
+-- A row is an event of a messenger contract (ICM, Teleporter). A message was sent (1) or received (2), a received one was
 -- executed (3) or failed (4), its receipt came back (5), or its fee was raised (6). Of a message that was sent again the
 -- first sending counts. Addresses are not numbers: most are of another chain, and older blocks are filled in later. Key:
 -- the position of the log. Serves: messages by ID and, newest first, by chain, sender and recipient.
@@ -597,8 +597,8 @@ create index messenger_event_peer on messenger_event (kind, peer);
 create index messenger_event_from on messenger_event (kind, sender);
 create index messenger_event_to on messenger_event (kind, recipient);
 
--- A row counts the messages that were sent (kind 1) or received (2) in a period, by the other chain. A message counts
--- once, where it was sent first; a transaction once, for the first of its messages. Key: the length of the period in
+-- A row counts the messages that were sent or received in a period, by the other chain. The kind is 1 for those that were
+-- sent, 2 for those that were received. A message counts once, where it was sent first; a transaction once, for the first of its messages. Key: the length of the period in
 -- seconds (0: all time), its start, the kind and the other chain. Serves: counts of messages over time.
 create table message_count (
     size integer not null,

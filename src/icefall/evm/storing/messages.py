@@ -135,11 +135,13 @@ def prepare_messages(tx: Transaction, messengers: Sequence[bytes]) -> None:
     tx.run(SQL.put_messengers, {"value": named})
 
 
-def fill_messages(tx: Transaction, first: int, end: int, rows: Sequence[Row], times: dict[int, int]) -> bool:
-    """Store the events of the blocks from `first` to before `end`, rows as in the table in their order. `times`: of the
-    blocks. Return whether they were: not if the stored blocks have changed meanwhile."""
+def fill_messages(tx: Transaction, first: int, end: int, rows: Sequence[Row]) -> bool:
+    """Store the events of the blocks from `first` to before `end`, rows as in the table in their order. Return
+    whether they were: not if the stored blocks have changed meanwhile."""
     if missing_below(tx) != end:
         return False
+    numbers = sorted({row[0] >> BITS for row in rows})
+    times: dict[int, int] = dict(tx.rows_of_each(SQL.block_times, [(number,) for number in numbers]))
     events = [CountedEvent(row[0], row[1], row[2], row[3], row[5], times[row[0] >> BITS]) for row in rows]
     counted = [event for event in events if event.kind in _COUNTED]
     before, changes = _firsts(tx, counted), _Changes()

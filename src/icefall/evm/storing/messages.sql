@@ -62,6 +62,12 @@ insert into message (tx_at, message_id, peer_blockchain_id, is_source) values (?
 -- name: tx_hash
 select t.hash, b.hash from tx t join block b on b.number = t.tx_at >> 24 where t.tx_at = :tx_at;
 
+-- name: block_times
+select number, time from block where number = ?;
+
+-- postgres: block_times
+select b.number, b.time from unnest(?) as k(number) join block b on b.number = k.number;
+
 -- name: logs_from
 select value from meta where name = 'logs_from';
 

@@ -313,6 +313,12 @@ class EvmUpstream:
         """Return what contracts return at a block, in order."""
         return await self._with_failover(lambda source: evm_state.answers(source.client, calls, at))
 
+    async def logs(
+        self, address: bytes, topics: Sequence[bytes | None], first: int, last: int
+    ) -> list[evm_state.FoundLog]:
+        """Return the logs that a contract emitted in the blocks from `first` to `last`, in chain order."""
+        return await self._with_failover(lambda source: evm_state.logs(source.client, address, topics, first, last))
+
     async def outcomes(self, calls: Sequence[Call]) -> list[Outcome]:
         """Return the result or the refusal of each call, in order, all from one upstream. A refusal is no failure of
         it, unless it lacks the block or its state: then another one is asked."""

@@ -221,12 +221,12 @@ def _list_core_tx(tx: Transaction, chain_id: bytes, block: CoreContainer, one: C
         for given in one.inputs
     ]
     for number, owners in enumerate(spend_outputs(tx, spent)):
-        touched += owners or _signers(one, number)
+        touched += [*owners, *_signers(one, number)]
     return tuple(touched)
 
 
 def _signers(one: CoreTx, number: int) -> list[bytes]:
-    """Who signed for an input, where the output is not known yet."""
+    """Who signed for an input: some of its owners, which are known even if nothing else of the output is."""
     try:
         return [recover(signature, one.digest) for signature in one.signatures[number]]
     except (IndexError, WireError):

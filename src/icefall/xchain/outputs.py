@@ -82,6 +82,7 @@ def put_listed(tx: Transaction, chain_id: bytes, next_number: int) -> None:
 def put_outputs(tx: Transaction, outputs: Iterable[NewOutput]) -> None:
     rows: list[Row] = []
     owners: list[Row] = []
+    late: list[Row] = []
     for new in outputs:
         spent: Row = (None, None, None)
         if new.source != new.destination:
@@ -90,13 +91,16 @@ def put_outputs(tx: Transaction, outputs: Iterable[NewOutput]) -> None:
         rows.append((new.utxo_id, new.source, new.destination, new.raw, new.height, new.time, *spent))
         output = unpack_utxo(new.raw).output
         amount, is_spent = amount_of(output) - _BIAS, int(spent[0] is not None)
+        addresses = tuple(dict.fromkeys(owners_of(output)))
+        late += [(address, spent[0]) for address in addresses if is_spent]
         owners += [
             (chain_id, address, is_spent, new.time, new.utxo_id, amount)
             for chain_id in dict.fromkeys((new.source, new.destination))
-            for address in dict.fromkeys(owners_of(output))
+            for address in addresses
         ]
     tx.run_many(SQL.put_output, rows)
     tx.run_many(SQL.put_owner, owners)
+    tx.run_many(SQL.put_late_owner, late)
 
 
 def spend_outputs(tx: Transaction, spent: Iterable[SpentOutput]) -> list[tuple[bytes, ...]]:

@@ -29,6 +29,10 @@ insert into early_spent (utxo_id, source, txid, height, time) values (:utxo_id, 
 -- name: take_early_spent
 delete from early_spent where utxo_id = :utxo_id and source = :source returning txid, height, time;
 
+-- An owner of an output that a transaction of C spent before the output was seen.
+-- name: put_late_owner
+insert into c_address_tx (address, seq) select ?, seq from c_tx where txid = ? on conflict (address, seq) do nothing;
+
 -- name: put_asset_tx
 insert into asset_tx (chain, asset, seq) values (?, ?, ?);
 

@@ -78,7 +78,7 @@ def _typed_arrays(found: re.Match[str]) -> str:
     if "::" in found[1]:
         return found[0]
     named = found.string[found.end() :].partition("k(")[2].partition(")")[0].split(", ")
-    kinds = ["bytea" if name in ("address", "token_id", "key") else "bigint" for name in named]
+    kinds = ["bytea" if name in ("address", "token_id", "key", "message_id") else "bigint" for name in named]
     arrays = found[1].split(", ")
     return f"unnest({', '.join(f'{one}::{kind}[]' for one, kind in zip(arrays, kinds, strict=True))})"
 

@@ -308,12 +308,11 @@ create index p_validator_by_end on p_staker (subnet_id, end_time, seq) where is_
 create index p_validator_by_fee on p_staker (subnet_id, shares, seq) where is_delegator = 0 and state = 1;
 create index p_validator_by_capacity on p_staker (subnet_id, capacity, seq) where is_delegator = 0 and state = 1;
 
--- A row says: this address gets a reward of the staking period `seq`, as `role` says: 0: the validator's own, 1: the
--- delegator's, 2: the validator's share of a delegation's. Key: all columns. Serves: delegators and pending rewards of
--- an address, with one seek per row returned.
+-- A row says: this address gets a reward of the staking period `seq`, as `role` says. Key: all columns. Serves:
+-- delegators and pending rewards of an address, with one seek per row returned.
 create table p_stake_owner (
     address blob,
-    role integer,
+    role integer, -- 0: the validator's own reward, 1: the delegator's, 2: the validator's share of a delegation's
     state integer, -- of the staking period
     seq integer,
     primary key (address, role, state, seq)

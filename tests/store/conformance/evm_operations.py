@@ -13,6 +13,7 @@ from tests.evm.indexed import ALL_RAW, NO_RAW, Indexing, InlineBlockDecoder, ind
 from tests.evm.reading_scene import RecordedStateReader
 from tests.evm.recordings import LOCAL_AVAX, derived
 from tests.store.conformance.explorer_operations import explorer_outcomes
+from tests.store.conformance.message_operations import history_outcomes, message_outcomes
 from tests.store.conformance.webhook_operations import outbox_outcomes
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
 from tests.upstream.evm_replay import EvmReplay
@@ -121,6 +122,7 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
         found["lowest"], found["meta"] = chain.lowest(), chain.meta("chain_id")
         found["newest with transactions"] = chain.newest_busy_block()
         found["filled"] = await _filled(store, upstream)
+        found["messages"] = await message_outcomes(store, upstream, messenger_of(replay))
         block_hash = chain.block_hash(replay.head)
         assert block_hash is not None
         verification = Verification(chain, upstream, (messenger_of(replay),), LOCAL_AVAX, verify_roots=False)
@@ -128,6 +130,8 @@ async def evm_outcomes(store: Store, folder: Path, every: int) -> Outcomes:
         found["state"] = await StateVerification(chain, upstream, replay.head, block_hash).run(everything=True)
     found |= await _read(store, every)
     found["exported"] = _exported(store, replay.head)
+    addresses = [row[0] for row in store.read("select address from address order by address")]
+    found["histories"] = await history_outcomes(store, addresses[::40])
     found |= await _metrics(store)
     found |= await explorer_outcomes(store, CHAIN, every)
     found["outbox"] = await outbox_outcomes(store)

@@ -1,0 +1,64 @@
+"""Every operation on the messages between chains of an EVM chain: read, forgotten and filled in again."""
+
+from typing import Any
+
+from icefall.db.engine import Store, Transaction
+from icefall.evm.exporting.histories import KINDS, READERS, HistorySpan
+from icefall.evm.indexing.message_filling import LogSource, MessageFilling
+from icefall.evm.reading.messages import EventFilter, MessageReader
+from icefall.evm.storing.messages import prepare_messages
+
+PAGE = 3
+_AFTER_ALL = 1 << 62
+
+
+async def message_outcomes(store: Store, upstream: LogSource, messenger: bytes) -> list[Any]:
+    """What is read; the same once everything was filled in from stored and from fetched logs; and a rollback."""
+    expected = await _read(store)
+    assert expected[0][0], "the recorded chain has messages"
+    for with_logs in (True, False):
+        await store.write(lambda tx: prepare_messages(tx, []))
+        await store.write(lambda tx: prepare_messages(tx, [messenger]))
+        filling = MessageFilling(store, upstream, [messenger])
+        if not with_logs:
+            await store.write(_hide_logs)
+        while await filling.step():
+            pass
+        assert await _read(store) == expected
+    await store.write(_show_logs)
+    return expected
+
+
+async def _read(store: Store) -> list[Any]:
+    reader = MessageReader(store)
+    found: list[Any] = []
+    for kind in (1, 2):
+        page, _ = await reader.newest([EventFilter(kind)], None, 100)
+        found.append(page)
+        for one in page[:PAGE]:
+            wanted = [
+                EventFilter(kind, peer=one.peer),
+                EventFilter(kind, sender=one.sender),
+                EventFilter(kind, recipient=one.recipient),
+            ]
+            found += [await reader.newest([each], one.log_at + 1, PAGE) for each in wanted]
+        found.append(sorted(await reader.events_of([one.message_id for one in page])))
+        found.append(sorted(await reader.token_ids([one.sender for one in page])))
+    return found
+
+
+def _hide_logs(tx: Transaction) -> None:
+    tx.run("update meta set name = 'hidden_logs_from' where name = 'logs_from'")
+
+
+def _show_logs(tx: Transaction) -> None:
+    tx.run("update meta set name = 'logs_from' where name = 'hidden_logs_from'")
+
+
+async def history_outcomes(store: Store, addresses: list[bytes]) -> list[Any]:
+    """The rows of addresses as export jobs read them, page by page."""
+    return [
+        [await READERS[kind](store, HistorySpan(address, after, _AFTER_ALL), PAGE) for kind in KINDS]
+        for address in addresses
+        for after in ((-1, -1), (5 << 24, 0))
+    ]

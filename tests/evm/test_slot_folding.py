@@ -12,7 +12,7 @@ from tests.metrics.synthetic import address, assembled
 
 from icefall.evm.deriving.packing import packed
 from icefall.evm.encoding import unpack_uint
-from icefall.evm.layouts.formulas import Order, StorageLayout
+from icefall.evm.layouts.formulas import Order, StorageLayout, unclaimed_key
 from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRows, Erc20Delta, Erc20TransferRow
 from icefall.evm.packed import ResolvedBlock, TokenStorage
 from icefall.evm.storing.batch import FoundLayout
@@ -236,3 +236,11 @@ async def test_another_layout_ends_the_proof(tmp_path: Path) -> None:
     await store.commit([BLOCKS[2]], layouts=[FoundLayout(TOKEN, 3, None, is_other=True)])
     assert (untrusted(store), store.layouts([TOKEN])) == (3, {TOKEN: None})
     store.close()
+
+
+def test_neighbouring_slots_have_keys_of_their_own() -> None:
+    """The slots of a struct or an array differ in their last bytes alone; both may be without a known holder."""
+    first = keccak256(b"an array")
+    keys = {unclaimed_key((int.from_bytes(first, "big") + offset).to_bytes(32, "big")) for offset in range(4)}
+    assert len(keys) == 4
+    assert {len(key) for key in keys} == {16}

@@ -21,7 +21,12 @@ _OFFSETS = 4  # words of a struct that are tried
 _SOLADY_SEED = bytes.fromhex("87a211a2")
 _BIT_IGNORED = 0x01  # of the first byte of a slot's key, by coreth
 KEY_STORED = 8  # bytes of a slot's key by which its holder is found; the address of the holder proves the rest
-KEY_UNCLAIMED = 16  # bytes of the key of a slot whose holder is not known
+
+
+def unclaimed_key(slot: bytes) -> bytes:
+    """Sixteen bytes of the key of a slot whose holder is not known: its first and its last, by which alone the slots of
+    a struct or an array differ."""
+    return slot[:8] + slot[-8:]
 
 
 class Order(enum.IntEnum):

@@ -3,6 +3,9 @@
 alter table token add column layout_standard integer;
 update token set layout_standard = 1 where layout_since is not null;
 
+-- Their keys did not tell the slots of a struct or an array apart.
+delete from unclaimed_slot;
+
 drop view token_trust;
 create view token_trust as
 select token, standards, standards_since,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from icefall.db.engine import Transaction
 from icefall.evm.encoding import unpack_uint
-from icefall.evm.layouts.formulas import KEY_STORED, KEY_UNCLAIMED, StorageLayout
+from icefall.evm.layouts.formulas import KEY_STORED, StorageLayout, unclaimed_key
 from icefall.evm.model import ERC20, ERC721, ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID
@@ -138,7 +138,7 @@ class IdSlots:
             if key_text(one.layout.slot_of(*key)) == text:
                 self._known[one.token, text] = key
         new = {
-            (self._ids.known(one.token) or 0, key_of(text)[:KEY_UNCLAIMED]): one.token
+            (self._ids.known(one.token) or 0, unclaimed_key(key_of(text))): one.token
             for of_block in blocks
             for one in of_block
             for text in one.named
@@ -157,7 +157,7 @@ class IdSlots:
             history: Sequence[tuple[int, int]] = ()
             if is_new:
                 self._known[one.token, text] = key
-                words_before = self._unclaimed.pop((one.token, slot[:KEY_UNCLAIMED]), ())
+                words_before = self._unclaimed.pop((one.token, unclaimed_key(slot)), ())
                 history = [(block, layout.value_of(word)) for block, word in words_before]
             before, after = _values(layout, words) if words is not None else (None, None)
             whole = layout.is_whole
@@ -177,8 +177,8 @@ class IdSlots:
                 )
             elif self._room.take(one.token, self._ids.known(one.token)):
                 word = word_of(words[1])
-                unclaimed.append(UnclaimedWord(one.token, slot[:KEY_UNCLAIMED], number, word))
-                self._unclaimed.setdefault((one.token, slot[:KEY_UNCLAIMED]), []).append((number, word))
+                unclaimed.append(UnclaimedWord(one.token, unclaimed_key(slot), number, word))
+                self._unclaimed.setdefault((one.token, unclaimed_key(slot)), []).append((number, word))
 
 
 def _decoded(rows: BalanceChanges, tokens: Tokens, unreadable: list[bytes]) -> Iterator[_Decoded]:

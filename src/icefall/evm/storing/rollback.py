@@ -10,7 +10,7 @@ import msgspec
 
 from icefall.db.engine import Transaction
 from icefall.evm.encoding import above, unpack_uint
-from icefall.evm.layouts.formulas import KEY_STORED, KEY_UNCLAIMED, unpack_layout
+from icefall.evm.layouts.formulas import KEY_STORED, unclaimed_key, unpack_layout
 from icefall.evm.standards import BY_ID, STANDARDS, TokenStandard, load_statements
 from icefall.evm.storing import holders
 from icefall.evm.storing.messages import roll_back_counts
@@ -175,7 +175,7 @@ def _roll_back_slots(tx: Transaction, tokens: Iterable[int], ancestor: int) -> N
         for token, holder, address, packed in tx.rows(SQL.new_slot_holders, {"token": each, "ancestor": ancestor}):
             key = unpack_layout(packed).slot_of(address, 0)
             tx.run(SQL.drop_slot, (token, key[:KEY_STORED]))
-            tx.run(SQL.drop_slot_history, {"token": token, "holder": holder, "key": key[:KEY_UNCLAIMED]})
+            tx.run(SQL.drop_slot_history, {"token": token, "holder": holder, "key": unclaimed_key(key)})
             tx.run(SQL.drop_erc20_history, (holder, token))
 
 

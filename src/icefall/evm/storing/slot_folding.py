@@ -12,7 +12,7 @@ from typing import NamedTuple
 from icefall.db.engine import Transaction
 from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.layouts.formulas import KEY_STORED, KEY_UNCLAIMED, NAMESPACES, WORD, StorageLayout
+from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, WORD, StorageLayout, unclaimed_key
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
 from icefall.evm.storing.writing import SQL
@@ -110,7 +110,7 @@ class SlotFolding:
         tokens = {one.token for found in self._blocks.values() for one in found if one.token < first_new}
         with_some = {row[0] for row in self._tx.rows_of_each(SQL.tokens_with_unclaimed, [(one,) for one in tokens])}
         wanted = {
-            (one.token, key_of(key)[:KEY_UNCLAIMED])
+            (one.token, unclaimed_key(key_of(key)))
             for found in self._blocks.values()
             for one in found
             if one.token in with_some
@@ -188,7 +188,7 @@ class SlotFolding:
         """Add a holder who is named for the first time, with the earlier words of its slot. Return the
         balance before the block."""
         rows, raw = self._folded.rows, key_of(key)
-        claimed = self._unclaimed.pop((one.token, raw[:KEY_UNCLAIMED]), ()) if self._unclaimed else ()
+        claimed = self._unclaimed.pop((one.token, unclaimed_key(raw)), ()) if self._unclaimed else ()
         balance = 0 if claimed else before
         rows["erc20_holding"].append((pair[0], one.address, one.token, pack_uint(balance)))
         rows["erc20_holder"].append((one.token, number, pair[0]))
@@ -216,7 +216,7 @@ class SlotFolding:
                     folded.add_unlogged(pair, number, after)
                 folded.erc20[pair] = after
             elif key != of_zero and self._room.take(one.token, one.token):
-                start, word = key_of(key)[:KEY_UNCLAIMED], int(words[1], 16)
+                start, word = unclaimed_key(key_of(key)), int(words[1], 16)
                 folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
                 self._unclaimed.setdefault((one.token, start), []).append((number, word))
 

@@ -3,7 +3,7 @@
 Interned numbers are written as the addresses they stand for. Left out is what may differ between correct stores: the
 numbers themselves, since when a token is untrusted (that it is, is kept) and what was folded for it meanwhile, when
 code was read from state, how far the audit is, the hash of block 0 (unknown while no upstream sends that block), in
-which of two forms a transaction is packed, and enrichment.
+which of two forms a transaction is packed, whether a token without a layout was asked for one, and enrichment.
 """
 
 import hashlib
@@ -117,6 +117,7 @@ def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: se
         columns[name] = tuple(addresses.get(number, number) for number in columns[name])
     if table == "token" and columns:
         columns["untrusted_since"] = tuple(since is not None for since in columns["untrusted_since"])
+        columns["layout"] = tuple(layout or None for layout in columns["layout"])
     if table == "tx" and columns:
         kinds = columns["kind"]
         columns["kind"] = tuple((kind >> 2, CALL_TYPES[kind & 3]) for kind in kinds)

@@ -13,7 +13,7 @@ import {
   validatorColumns,
   wholeAvax,
 } from "../network.js";
-import { badge, card, crumbs, facts, figures, header, later, tabs, time } from "../parts.js";
+import { badge, card, clip, crumbs, facts, figures, header, later, tabs, time } from "../parts.js";
 
 // What the list of validators can be sorted by, and in which order that is useful.
 const SORTS = [
@@ -161,7 +161,7 @@ const subnets = (signal) =>
         name: "Blockchains",
         on: "below",
         wide: true,
-        cell: (row) => row.blockchains.map((one) => one.blockchainName).join(", ") || "–",
+        cell: (row) => clip(row.blockchains.map((one) => one.blockchainName).join(", ") || "–", 120),
       },
       { name: "Owners", right: true, cell: (row) => whole(row.ownerAddresses.length) },
       { name: "Created", on: "aside", right: true, cell: (row) => time(row.createBlockTimestamp) },

@@ -135,7 +135,7 @@ def test_pages_of_interfaces_that_are_not_known_are_hidden(explorer: Tab) -> Non
     explorer.problems.clear()
     explorer.open("/")
     shown = explorer.text("#nav")
-    assert [name for name in ("Metrics", "Asset chain", "Containers") if name in shown] == []
+    assert [name for name in ("Metrics", "Network", "Asset chain", "Containers") if name in shown] == []
     assert "Operations" in shown
     explorer.open("/x")
     assert "There is no such page" in explorer.text()

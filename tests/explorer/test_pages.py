@@ -61,6 +61,7 @@ PAGES = [
     ("nft", f"{C_CHAIN}/nft/{ART}/{SVG_ART}", ["Art 9", "number 9", "Load picture", "size"]),
     ("metrics", "/metrics", ["Transaction count", "Average TPS", "Cumulative contracts"]),
     ("metric", "/metrics/tx_count?chains=3210042,43112&range=all", ["Demo L1", "Recorded C-Chain", "Last hour"]),
+    ("network", "/network", ["Share of supply", "Circulating", "NodeID-7Xhw2m", "active"]),
     ("x-chain", "/x", ["176", "Avalanche (AVAX)"]),
     ("x-transactions", "/x?tab=transactions", ["Accepted"]),
     ("x-assets", "/x?tab=assets", ["Alpha30 (WLO)"]),

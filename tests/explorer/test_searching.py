@@ -58,7 +58,7 @@ SEARCHES = [
     ("alpha d", "#/chain/3210042/token/", "several"),
     ("BÉT", "/token/", "several"),
     (RICH, f"#/x/address/{RICH}", "one"),
-    (f"P{RICH[1:]}", f"#/x/address/{RICH}", "one"),
+    (f"P{RICH[1:]}", f"#/network/address/{RICH[2:]}", "one"),
     (C_LAST, "#/containers/C/11", "one"),
     (AVAX, f"#/x/asset/{AVAX}", "several"),  # also the transaction that created it
     (X_TX, f"#/x/tx/{X_TX}", "one"),
@@ -75,7 +75,7 @@ SEARCHES = [
     ("PHA DOL", "#/chain/3210042/token/", "several"),
     ("corded", "#/chain/43112", "one"),
     ("demo", "#/chain/3210042", "several"),
-    (RICH[2:], f"#/x/address/{RICH}", "one"),
+    (RICH[2:], f"#/network/address/{RICH[2:]}", "one"),
 ]
 
 

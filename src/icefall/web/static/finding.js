@@ -1,6 +1,7 @@
 // What a text may be: something on the EVM chains by the interface's own search, on X, P and C by identifier.
 import { data, hasNode, maybe, node } from "./api.js";
 import { dateTime, short, whole } from "./format.js";
+import { PRIMARY, onNetwork, toNetwork } from "./network.js";
 import { clip, to } from "./parts.js";
 
 const BECH32_ADDRESS = /^(?:([XPC])-)?([a-z0-9]{1,83}1[02-9ac-hj-np-z]{38,})$/i;
@@ -64,6 +65,7 @@ const SHOWN = {
 };
 
 const X_CHAIN = { group: "Asset chain", where: "Asset chain" };
+const NETWORK = { group: "Network", where: "Primary network" };
 
 async function onPrimary(text, signal) {
   const address = text.match(BECH32_ADDRESS);
@@ -73,23 +75,55 @@ async function onPrimary(text, signal) {
       if (error.name === "AbortError") throw error;
       return null;
     });
-  if (NODE_ID.test(text)) {
-    const own = await none(node("/ext/info", "info.getNodeID", {}, signal));
-    return own?.nodeID === text
-      ? [{ kind: "Node", group: "Nodes", name: short(text, 14, 6), where: "This node", href: "#/operations" }]
-      : [];
-  }
-  return CB58_ID.test(text) ? byId(text, signal, none) : [];
+  if (NODE_ID.test(text)) return byNode(text, signal, none);
+  if (!CB58_ID.test(text)) return [];
+  return (await Promise.all([byId(text, signal, none), onPlatform(text, signal, none)])).flat();
 }
 
-function ofKey(text, [, chain = "X", key]) {
-  return {
-    ...X_CHAIN,
-    kind: "Address",
-    name: short(text, 16, 6),
-    where: chain.toUpperCase() === "X" ? "Asset chain" : "The same key on the asset chain",
-    href: to.x("address", `X-${key.toLowerCase()}`),
-  };
+async function byNode(text, signal, none) {
+  const [own, periods, l1] = await Promise.all([
+    none(node("/ext/info", "info.getNodeID", {}, signal)),
+    none(onNetwork("/validators", { nodeIds: text, pageSize: 1 }, signal)),
+    none(onNetwork("/l1Validators", { nodeId: text, includeInactiveL1Validators: true, pageSize: 1 }, signal)),
+  ]);
+  const name = short(text, 14, 6);
+  return [
+    own?.nodeID === text && { kind: "Node", group: "Nodes", name, where: "This node", href: "#/operations" },
+    (periods?.validators.length || l1?.validators.length) && {
+      ...NETWORK,
+      kind: "Validator",
+      name,
+      href: toNetwork.validator(text),
+    },
+  ].filter(Boolean);
+}
+
+// An address without a chain, or of P or C, is looked at on all chains.
+function ofKey(text, [, chain = "", key]) {
+  const name = short(text, 16, 6);
+  if (chain.toUpperCase() === "X")
+    return { ...X_CHAIN, kind: "Address", name, href: to.x("address", `X-${key.toLowerCase()}`) };
+  return { ...NETWORK, kind: "Address", name, href: toNetwork.address(key.toLowerCase()) };
+}
+
+// A subnet and a blockchain have the ID of the transaction that created them. REST is not asked: where it has nothing,
+// the console shows an error.
+async function onPlatform(text, signal, none) {
+  const ask = (method, params) => none(node("/ext/bc/P", `platform.${method}`, params, signal));
+  const [tx, subnet, chain, validator] = await Promise.all([
+    ask("getTx", { txID: text, encoding: "hex" }),
+    ask("getSubnet", { subnetID: text }),
+    ask("validatedBy", { blockchainID: text }),
+    ask("getL1Validator", { validationID: text }),
+  ]);
+  const name = short(text, 12);
+  const ofSubnet = (key) => (key === PRIMARY ? "#/network" : toNetwork.subnet(key));
+  return [
+    subnet && { ...NETWORK, kind: subnet.managerAddress ? "L1" : "Subnet", name, href: ofSubnet(text) },
+    chain && { ...NETWORK, kind: "Blockchain", name, href: ofSubnet(chain.subnetID) },
+    validator && { ...NETWORK, kind: "L1 validator", name, href: toNetwork.validator(validator.nodeID) },
+    tx && { ...NETWORK, kind: "Transaction", name, where: "P-Chain", href: toNetwork.tx("P", text) },
+  ].filter(Boolean);
 }
 
 async function byId(text, signal, none) {

@@ -9,7 +9,7 @@ const TAKES = [
   "a block number: 1968, 1,968 or 0x7b0",
   "any part of a token's name or symbol",
   "an X- or P-Chain address",
-  "the ID of a container, transaction, block or asset, or of this node",
+  "the ID of a container, transaction, block, asset, subnet, blockchain, L1 validation or node",
 ];
 
 // A single result is opened at once, but not with `all`: a page that links here must not be led back to itself.

@@ -1,0 +1,160 @@
+"""Pages of the primary network on a recorded one, in a real browser, at both widths and in both themes."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.explorer.browser import Tab, chromium, needs_chromium
+from tests.explorer.recorded_network import RecordedNetwork, recorded_network
+
+pytestmark = needs_chromium
+
+LOOKS = [("light", 1440), ("dark", 375)]
+PRIMARY = "11111111111111111111111111111111LpoYY"
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedNetwork]:
+    with chromium() as browser, recorded_network(browser, tmp_path_factory.mktemp("network")) as network:
+        yield network
+
+
+@pytest.fixture
+def explorer(network: RecordedNetwork) -> Iterator[Tab]:
+    network.opened.look(1440, "light")
+    yield network.opened
+    assert network.opened.new_problems() == []
+
+
+def look_at(explorer: Tab, name: str) -> None:
+    """In each look: nothing is cut off, and nothing serious is found."""
+    assert explorer.page.locator(".failed").count() == 0
+    for theme, width in LOOKS:
+        explorer.look(width, theme)
+        assert explorer.overflow() <= 0, f"wider than the window at {width} px"
+        assert explorer.cut_tables() == []
+        explorer.keep_screenshot(f"{name}-{theme}-{width}")
+        assert explorer.findings() == []
+
+
+TABS = {
+    "validators": "NodeID-",
+    "delegators": "completed",
+    "subnets": "owned anew",
+    "l1": "inactive",
+    "transactions": "RewardValidator",
+}
+
+
+@pytest.mark.parametrize("key", TABS)
+def test_the_network(key: str, explorer: Tab) -> None:
+    explorer.go(f"/network?tab={key}")
+    for text in ("Validators", "10,000,000 AVAX", "360,000,000.00000324 AVAX", TABS[key]):
+        explorer.await_text(text)
+    look_at(explorer, f"network-{key}")
+
+
+def test_validators_are_sorted(explorer: Tab, network: RecordedNetwork) -> None:
+    chosen = "sortBy=timeRemaining&sortOrder=asc"
+    found = network.result(f"/validators?subnetId={PRIMARY}&validationStatus=active&{chosen}")["validators"]
+    explorer.go("/network")
+    explorer.page.locator("main .choices select").select_option(label="Least time left")
+    rows = explorer.page.locator("#tab-panel tbody tr")
+    rows.first.filter(has=explorer.page.locator(f"a[title='{found[0]['nodeId']}']")).wait_for()
+    shown = rows.locator("td:first-child a").evaluate_all("all => all.map((one) => one.title)")
+    assert shown == [one["nodeId"] for one in found]
+
+
+def test_a_validator(explorer: Tab, network: RecordedNetwork) -> None:
+    """The first that ended with delegations: these and its periods are listed with the same amounts."""
+    delegation = network.result("/delegators?delegationStatus=completed")["delegators"][0]
+    node = delegation["nodeId"]
+    explorer.go(f"/network/validator/{node}")
+    explorer.await_text(node)
+    explorer.page.locator(f"#tab-panel a[title='{delegation['txHash']}']").wait_for()
+    look_at(explorer, "validator")
+    explorer.page.click("#tab-periods")
+    for period in network.result(f"/validators/{node}")["validators"]:
+        explorer.page.locator(f"#tab-panel a[title='{period['txHash']}']").wait_for()
+    look_at(explorer, "validator-periods")
+
+
+def test_an_unknown_validator_is_not_found(explorer: Tab) -> None:
+    explorer.go("/network/validator/NodeID-111111111111111111116DBWJs")
+    explorer.await_text("No validator with the node ID")
+    assert explorer.text("h1") == "Not found"
+
+
+def test_an_l1_and_a_subnet(explorer: Tab, network: RecordedNetwork) -> None:
+    subnets = network.result("/subnets")["subnets"]
+    (l1,) = (one["subnetId"] for one in subnets if one["isL1"])
+    found = network.result(f"/l1Validators?includeInactiveL1Validators=true&pageSize=100&subnetId={l1}")["validators"]
+    explorer.go(f"/network/subnet/{l1}")
+    rows = explorer.page.locator("#tab-panel tbody tr")
+    rows.nth(len(found) - 1).wait_for()
+    assert rows.count() == len(found)
+    assert rows.filter(has_text="AVAX").count() == sum(one["remainingBalance"] > 0 for one in found)
+    look_at(explorer, "l1")
+    owned = next(one for one in subnets if one["blockchains"] and not one["isL1"])
+    explorer.go(f"/network/subnet/{owned['subnetId']}")
+    explorer.await_text(f"{owned['threshold']} of {len(owned['ownerAddresses'])} must sign")
+    explorer.await_text(owned["blockchains"][0]["blockchainName"])
+    look_at(explorer, "subnet")
+
+
+TYPES = ["AddPermissionlessValidatorTx", "RegisterL1ValidatorTx", "ImportTx", "CreateChainTx", "RewardValidatorTx"]
+
+
+@pytest.mark.parametrize(("letter", "kind"), [*(("P", kind) for kind in TYPES), ("X", "ExportTx")])
+def test_a_transaction(letter: str, kind: str, explorer: Tab, network: RecordedNetwork) -> None:
+    found = network.result(f"/blockchains/{letter.lower()}-chain/transactions?txTypes={kind}")["transactions"][0]
+    explorer.go(f"/network/tx/{letter}/{found['txHash']}")
+    explorer.await_text(found["txHash"])
+    explorer.await_text(f"Outputs ({len(found['emittedUtxos'])})")
+    boxes = explorer.page.locator(".flow .utxo")
+    assert boxes.count() == len(found["consumedUtxos"]) + len(found["emittedUtxos"])
+    look_at(explorer, f"network-tx-{letter}-{kind}")
+
+
+RICH = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
+REWARDED = "local10tepj2pg6r425yx3xm06jfndjjv9t7h2y2y3vt"
+TABS_OF_ADDRESS = [
+    (RICH, "utxos", "transfer"),
+    (RICH, "x-utxos", "COIN"),
+    (RICH, "stakes", "AddPermissionless"),
+    (RICH, "rewards", "fee of delegations"),
+    (REWARDED, "rewards", "delegation"),
+    (RICH, "history", "RewardValidator"),
+    (RICH, "x-history", "Export"),
+]
+
+
+@pytest.mark.parametrize(("address", "key", "text"), TABS_OF_ADDRESS)
+def test_an_address(address: str, key: str, text: str, explorer: Tab) -> None:
+    explorer.go(f"/network/address/P-{address}?tab={key}")
+    explorer.await_text("Can be spent")
+    explorer.page.locator("#tab-panel").filter(has_text=text).wait_for()
+    look_at(explorer, f"network-address-{key}")
+
+
+def test_search(explorer: Tab, network: RecordedNetwork) -> None:
+    """A single result is opened; what has the ID of its transaction is listed with it."""
+    (chain, *_) = network.result("/blockchains")["blockchains"]
+    (l1, *_) = network.result("/l1Validators")["validators"]
+    (validator, *_) = network.result("/validators")["validators"]
+    node, subnet = validator["nodeId"], chain["subnetId"]
+    for text, found, address in (
+        (node, 1, f"#/network/validator/{node}"),
+        (l1["validationId"], 1, f"#/network/validator/{l1['nodeId']}"),
+        (f"P-{RICH}", 1, f"#/network/address/{RICH}"),
+        (RICH, 1, f"#/network/address/{RICH}"),
+        (validator["txHash"], 1, f"#/network/tx/P/{validator['txHash']}"),
+        (chain["blockchainId"], 2, f"#/network/subnet/{subnet}"),
+        (subnet, 2, f"#/network/subnet/{subnet}"),
+    ):
+        explorer.go(f"/search/{text}")
+        if found == 1:
+            explorer.page.wait_for_url(f"**/{address}")
+        else:
+            explorer.page.locator(f".result[href='{address}']").wait_for()
+            assert explorer.page.locator(".result").count() == found
+        explorer.wait()

@@ -22,23 +22,23 @@ where e.kind = :kind and e.recipient = :value and e.log_at < :before order by e.
 
 -- The events that count of a message: the first of each kind, and the last of those that raise its fee.
 -- name: events_of
-with k(message_id) as (select ?)
+with wanted(message_id) as (select ?)
 select e.kind, e.message_id, e.log_at, e.messenger, e.peer, e.party, e.data, b.time, t.hash, t.amounts
 from messenger_event e
 join tx t on t.tx_at = (e.log_at & -16777216) | e.tx_index
 join block b on b.number = e.log_at >> 24
 where e.log_at in (
-    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from k) and i.kind = 1),
-    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from k) and i.kind = 2),
-    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from k) and i.kind = 3),
-    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from k) and i.kind = 4),
-    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from k) and i.kind = 5),
-    (select max(i.log_at) from messenger_event i where i.message_id = (select message_id from k) and i.kind = 6));
+    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from wanted) and i.kind = 1),
+    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from wanted) and i.kind = 2),
+    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from wanted) and i.kind = 3),
+    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from wanted) and i.kind = 4),
+    (select min(i.log_at) from messenger_event i where i.message_id = (select message_id from wanted) and i.kind = 5),
+    (select max(i.log_at) from messenger_event i where i.message_id = (select message_id from wanted) and i.kind = 6));
 
 -- postgres: events_of
 select e.kind, e.message_id, e.log_at, e.messenger, e.peer, e.party, e.data, b.time, t.hash, t.amounts
 from unnest(?) as k(message_id)
-cross join unnest(array[1, 2, 3, 4, 5, 6]) as n(kind)
+cross join (values (1), (2), (3), (4), (5), (6)) as n(kind)
 cross join lateral (
     select case when n.kind = 6
         then (select max(i.log_at) from messenger_event i where i.message_id = k.message_id and i.kind = n.kind)

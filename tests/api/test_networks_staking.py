@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -433,3 +434,14 @@ def test_validators_are_those_the_node_said(scene: NetworkScene) -> None:
         assert found["delegatorCount"] == int(one["delegatorCount"])
         assert found["amountDelegated"] == one["delegatorWeight"]
         assert found["delegationFee"] == one["delegationFee"]
+
+
+def test_sums_that_an_earlier_release_did_not_write_are_not_guessed(tmp_path: Path) -> None:
+    with network_scene("p-local-1", tmp_path) as scene:
+        store = scene.playback.store
+        scene.run(store.write(lambda tx: tx.run("insert into meta (name, value) values ('p_sums_missing', '1')")))
+        for path in ("", "/validators", "/delegators", "/rewards:listPending", "/subnets", "/blockchains"):
+            status, answer = scene.get(f"/v1/networks/fuji{path}")
+            assert status == 503, path
+            assert "new --data-dir" in answer["message"]
+        assert scene.get("/v1/avax/supply")[0] == 503

@@ -54,8 +54,8 @@ MIGRATIONS = {
     "node/0103_platform.sqlite.sql": "9768db8da4c23303",
     "node/0104_lists.postgres.sql": "54152aee3ab9466d",
     "node/0104_lists.sqlite.sql": "9934689ea8202733",
-    "node/0105_stake_lists.postgres.sql": "654fbacbc108f4fc",
-    "node/0105_stake_lists.sqlite.sql": "d6a181e48724705d",
+    "node/0105_stake_lists.postgres.sql": "011da49a89866873",
+    "node/0105_stake_lists.sqlite.sql": "9d57c32dc551e3de",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

@@ -33,6 +33,13 @@ class ListedChain(NamedTuple):
 class SubnetLists(PeriodLists):
     """All lists of the P-Chain."""
 
+    _has_sums = False
+
+    async def has_sums(self) -> bool:
+        """Tell whether the sums of stakers, rewards and fees are there. Once they are, they stay so."""
+        self._has_sums = self._has_sums or not await self._store.rows(SQL.sums_missing)
+        return self._has_sums
+
     async def subnet_page(self, low: int, below: int, limit: int, *, upwards: bool) -> list[ListedSubnet]:
         """Subnets by the numbers of the transactions that created them; the primary network is none of them."""
         key = {"low": low, "below": below, "limit": limit}

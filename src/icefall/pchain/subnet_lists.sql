@@ -52,3 +52,7 @@ order by start_time desc, validation_id desc limit :limit;
 
 -- name: l1_validation
 {l1} where validation_id = :validation_id;
+
+-- Whether P was executed by a release that had no sums of stakers, rewards and fees.
+-- name: sums_missing
+select 1 from meta where name = 'p_sums_missing';

@@ -120,6 +120,7 @@ async def _staking(store: Store) -> list[Any]:
     last = page_of_l1[-1]
     found.append(await lists.l1_page("l1_listed", b"", (0, 1, 2), (last.start, last.validation_id), 5))
     found += [await lists.l1_validation(one) for one in validations]
+    assert await lists.has_sums()
     return [*found, await lists.locked(found_asset(store), 1_795_000_000)]
 
 

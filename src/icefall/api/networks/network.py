@@ -148,7 +148,7 @@ class Networks:
 
     async def the_network(self) -> PrimaryNetwork:
         """The network, where a path does not name it."""
-        return await self.find(self._network.public_name if self._network is not None else "")
+        return await self.find_staking(self._network.public_name if self._network is not None else "")
 
     async def find(self, name: str, chain: str = P_CHAIN) -> PrimaryNetwork:
         """The network of a name, whose P-Chain can be read now."""
@@ -157,6 +157,16 @@ class Networks:
             raise BadRequest(f"this operation is offered for the P-Chain only, got {chain}")
         if await network.is_executing():
             raise Unavailable("the P-Chain is still bootstrapping: try again later")
+        return network
+
+    async def find_staking(self, name: str) -> PrimaryNetwork:
+        """The network of a name, provided that the sums of its stakers, rewards and fees are there."""
+        network = await self.find(name)
+        if not await network.lists.has_sums():
+            raise Unavailable(
+                "the P-Chain was executed by an earlier release, without sums of stakers, rewards and fees: follow the "
+                "network in a new --data-dir"
+            )
         return network
 
     async def find_x(self, name: str, chain: str) -> PrimaryNetwork:

@@ -1,6 +1,6 @@
 -- What lists of validators, delegators, rewards, subnets and chains read, and sums over stakers and fees. A P-Chain that
--- was executed before has the numbers of its transactions; its sums begin with the next block, and whoever needs all of
--- them follows the network in a data directory of its own.
+-- was executed before has the numbers of its transactions; its sums would begin with the next block, so the operations
+-- that need them refuse, and name the way out: to follow the network in a new data directory.
 
 alter table p_ledger add column burned integer not null default 0;
 alter table p_ledger add column rewards_paid integer not null default 0;
@@ -62,3 +62,5 @@ create index p_utxo_locked on p_utxo (asset_id, stakeable_locktime, locktime, am
     where state < 2 and (locktime <> 0 or stakeable_locktime <> 0);
 create index p_subnet_by_seq on p_subnet (seq);
 create index p_blockchain_by_seq on p_blockchain (seq);
+
+insert into meta (name, value) select 'p_sums_missing', '1' from p_ledger;

@@ -34,7 +34,7 @@ async def list_pending(
 ) -> PendingRewardPage:
     """One item for each current period and kind of reward, by the number of the staking transaction. A period has two
     at most, so a page of periods may hold more than a page of rewards: the rest begins the next page."""
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     _check(params)
     addresses, upwards = network.parsed(params.addresses), params.sort_order == "asc"
     cursor = cursor_of(_PENDING, params, paging)
@@ -92,7 +92,7 @@ async def _asset_of(network: PrimaryNetwork, period: Period) -> bytes:
 
 
 async def list_paid(params: RewardsParams, networks: Networks, paging: Paging) -> HistoricalRewardPage:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     _check(params)
     addresses, upwards = network.parsed(params.addresses), params.sort_order == "asc"
     low, below = seq_range(cursor_of(_PAID, params, paging), upwards=upwards)

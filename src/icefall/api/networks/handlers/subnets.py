@@ -32,7 +32,7 @@ _GENESIS_NUMBER = "-1"  # what clients expect as the block of chains of the gene
 
 
 async def list_subnets(params: NetworkSubnetsParams, networks: Networks, paging: Paging) -> SubnetPage:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     upwards = params.sort_order == "asc"
     low, below = _range(cursor_of(_SUBNETS, params, paging), upwards=upwards)
     rows = await network.lists.subnet_page(max(low, 0), below, params.page_size + 1, upwards=upwards)
@@ -54,7 +54,7 @@ def _range(cursor: tuple[int, ...] | None, *, upwards: bool) -> tuple[int, int]:
 
 
 async def get_subnet(params: NetworkSubnetParams, networks: Networks) -> NetworkSubnet:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     if params.subnet_id == PRIMARY_NETWORK:
         return (await _subnets(network, [await _primary(network)]))[0]
     found = await network.lists.listed_subnet(params.subnet_id)
@@ -106,7 +106,7 @@ def _manager(subnet: Subnet) -> ManagerDetails | UnsetType:
 
 
 async def list_blockchains(params: NetworkSubnetsParams, networks: Networks, paging: Paging) -> BlockchainPage:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     upwards = params.sort_order == "asc"
     low, below = _range(cursor_of(_CHAINS, params, paging), upwards=upwards)
     rows = await network.lists.chain_page(max(low, 0), below, params.page_size + 1, upwards=upwards)
@@ -121,7 +121,7 @@ async def list_blockchains(params: NetworkSubnetsParams, networks: Networks, pag
 
 
 async def get_blockchain(params: NetworkBlockchainParams, networks: Networks) -> NetworkBlockchain:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     known = {P_CHAIN: PLATFORM_CHAIN, X_CHAIN: network.x_chain_id, C_CHAIN: network.c_chain_id}
     try:
         name = network.chains.get(params.blockchain_id)

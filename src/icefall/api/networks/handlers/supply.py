@@ -20,7 +20,7 @@ UNKNOWN_VERSION = "offline"  # what the hosted service calls the version of node
 
 
 async def network_details(params: NetworkParams, networks: Networks) -> NetworkDetails:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     total = await network.lists.stake_total(PRIMARY_NETWORK)
     supply = await network.platform.supply(PRIMARY_NETWORK) or 0
     staked = total.validator_weight + total.delegator_weight

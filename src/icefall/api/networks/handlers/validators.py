@@ -48,7 +48,7 @@ _Test = Callable[[Period], bool]
 async def list_validators(
     params: NetworkValidatorsParams, networks: Networks, paging: Paging, clock: NetworkClock
 ) -> ValidatorPage:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     tests = _tests(params, int(clock.now()))
     limit = SCAN_MAX if tests else params.page_size + 1
     cursor, upwards = cursor_of(_VALIDATORS, params, paging), params.sort_order == "asc"
@@ -145,7 +145,7 @@ async def _validator_page(network: PrimaryNetwork, rows: list[Period], token: st
 
 async def get_validator(params: ValidatorParams, networks: Networks, paging: Paging) -> ValidatorPage:
     """All periods of a node, in any subnet."""
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     upwards = params.sort_order == "asc"
     low, below = seq_range(cursor_of(_NODE, params, paging), upwards=upwards)
     limit, states = params.page_size + 1, STATES[params.validation_status]
@@ -157,7 +157,7 @@ async def get_validator(params: ValidatorParams, networks: Networks, paging: Pag
 
 
 async def list_delegators(params: DelegatorsParams, networks: Networks, paging: Paging) -> DelegatorPage:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     addresses, upwards = network.parsed(params.reward_addresses), params.sort_order == "asc"
     low, below = seq_range(cursor_of(_DELEGATORS, params, paging), upwards=upwards)
     tests: list[_Test] = []
@@ -178,7 +178,7 @@ async def list_delegators(params: DelegatorsParams, networks: Networks, paging: 
 
 
 async def list_l1_validators(params: L1ValidatorsParams, networks: Networks, paging: Paging) -> L1ValidatorPage:
-    network = await networks.find(params.network)
+    network = await networks.find_staking(params.network)
     ledger = await network.platform.ledger()
     cursor = paging.after(_L1, params)
     before = (int.from_bytes(cursor[:8]), cursor[8:]) if cursor is not None else None

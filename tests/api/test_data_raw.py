@@ -84,9 +84,10 @@ TRANSFER = "0x" + keccak256(b"Transfer(address,address,uint256)").hex()
 
 
 def known(log: dict[str, Any]) -> dict[str, Any]:
-    """Without the names of other events than transfers."""
+    """Without the names of other events than transfers, and without what is decoded."""
     is_transfer = log["topics"][:1] == [TRANSFER]
-    return {key: value for key, value in log.items() if key != "eventSignature" or is_transfer}
+    unknown = {"decodedLog"} if is_transfer else {"decodedLog", "eventSignature"}
+    return {key: value for key, value in log.items() if key not in unknown}
 
 
 def test_logs_of_a_transaction(recorded: Naive, served: Served) -> None:
@@ -117,6 +118,26 @@ def test_logs_of_a_contract(recorded: Naive, served: Served) -> None:
     low, high = int(mine[-1]["blockNumber"]) + 1, int(mine[0]["blockNumber"])
     inside = walked(served, f"{path}?startBlock={low}&endBlock={high}", "logs", 20)
     assert [known(log) for log in inside] == [log for log in mine if low <= int(log["blockNumber"]) < high]
+
+
+def test_transfers_are_decoded(recorded: Naive, served: Served) -> None:
+    transfers = [log for log in logs_of(recorded) if log["topics"][:1] == [TRANSFER] and len(log["topics"]) in (3, 4)]
+    for expected in (transfers[0], transfers[-1]):
+        path = f"/v1/chains/{recorded.id}/transactions/{expected['txHash']}/logs"
+        (shown,) = (log for log in walked(served, path, "logs", 30) if log["logIndex"] == expected["logIndex"])
+        topics, is_nft = expected["topics"], len(expected["topics"]) == 4
+        last = int(topics[3] if is_nft else expected["data"], 16)
+        parameters = [
+            {"name": name, "type": "address", "value": address_text(unhex(topic)[12:]), "isIndexed": True}
+            for name, topic in zip(("from", "to"), topics[1:3], strict=True)
+        ]
+        number_at_end: dict[str, Any] = {
+            "name": "tokenId" if is_nft else "value",
+            "type": "uint256",
+            "value": str(last),
+        }
+        parameters.append(number_at_end | ({"isIndexed": True} if is_nft else {}))
+        assert shown["decodedLog"] == {"signature": "Transfer(address,address,uint256)", "parameters": parameters}
 
 
 def call_tree(frame: dict[str, Any], depth: int, failed: bool, into: list[Any], parent: int | None) -> None:
@@ -156,6 +177,12 @@ def test_calls_of_a_transaction(tracer: str, recorded: Naive, served: Served) ->
                 assert int(shown["value"]) == int(frame.get("value") or "0x0", 16)
                 assert ("error" in shown) == ("error" in frame)
                 assert shown["input"] == "0x" + unhex(frame["input"])[:4096].hex()
+                if "decodedInput" in shown:
+                    assert shown["decodedInput"]["signature"] == shown["methodName"]
+                if frame["input"].startswith("0xa9059cbb") and len(frame["input"]) == 138:
+                    to, amount = shown["decodedInput"]["parameters"]
+                    assert to["value"].lower() == "0x" + frame["input"][34:74].lower()
+                    assert int(amount["value"]) == int(frame["input"][74:], 16)
     finally:
         if "eth_getLogs" not in served.replays[recorded.chain].off:
             served.replays[recorded.chain].off.discard("debug_traceTransaction")
@@ -175,6 +202,8 @@ def test_revert_reasons(recorded: Naive, served: Served) -> None:
         assert shown.get("revertData") == (frame.get("output") if frame.get("output") not in (None, "0x") else None)
         if (frame.get("output") or "").startswith("0x08c379a0"):
             assert shown["revertReason"] == frame.get("revertReason", shown["revertReason"])
+            (message,) = shown["decodedError"]["parameters"]
+            assert (message["type"], message["value"]) == ("string", shown["revertReason"])
         texts += "revertReason" in shown
     good = next(tx["here"]["txHash"] for tx in recorded.txs if tx["native"]["txStatus"] == "1")
     shown = served.result(f"/v1/chains/{recorded.id}/transactions/{good}/revertReason")

@@ -25,6 +25,7 @@ from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
 from icefall.evm.reading.balances import BalanceReader, HistoryReader, StateReader
 from icefall.evm.reading.chain import ChainReader
+from icefall.evm.reading.contracts import ContractDecoder
 from icefall.evm.reading.holders import HolderReader
 from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.lists.joined import JoinedLists
@@ -214,6 +215,7 @@ class EvmChain:
         self.raw = RawReader(self.reader, raw)
         self.enriched = EnrichReader(self.reader, self._token_details)
         self.method_names = method_names or {}
+        self.contracts = ContractDecoder(self.method_names)
 
     @property
     def lists(self) -> AddressLists:

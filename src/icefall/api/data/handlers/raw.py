@@ -9,6 +9,8 @@ from icefall.api.data.schema.transactions import (
     CallPage,
     CallResult,
     CallsParams,
+    DecodedData,
+    DecodedParameter,
     LogPage,
     LogResult,
     RevertReason,
@@ -18,6 +20,7 @@ from icefall.api.data.schema.transactions import (
 from icefall.api.http.paging import Paging, cursor_of, cut, pack_cursor, page_range
 from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import NotFound
+from icefall.evm.reading.contracts import Decoded
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import TxRead
 from icefall.evm.reading.raw import LogRead
@@ -34,7 +37,7 @@ async def transaction_logs(params: TxLogsParams, chains: ChainDirectory, paging:
     (after,) = cursor_of(_TX_LOGS, params, paging) or (None,)
     tx = await _tx(chain, params.tx_hash)
     rows, token = cut(_TX_LOGS, params, paging, await chain.raw.logs_of_tx(tx, after, params.page_size + 1))
-    return LogPage(next_page_token=token, logs=[_log(row) for row in rows])
+    return LogPage(next_page_token=token, logs=[_log(chain, row) for row in rows])
 
 
 async def address_logs(params: AddressLogsParams, chains: ChainDirectory, paging: Paging) -> LogPage:
@@ -43,7 +46,7 @@ async def address_logs(params: AddressLogsParams, chains: ChainDirectory, paging
     span = page_range(_LOGS, params, paging)
     rows, more = await chain.raw.logs_of(params.address, topics, span, params.page_size)
     token = UNSET if more is None else paging.token(_LOGS, params, pack_cursor(more))
-    return LogPage(next_page_token=token, logs=[_log(row) for row in rows])
+    return LogPage(next_page_token=token, logs=[_log(chain, row) for row in rows])
 
 
 def _wanted(params: AddressLogsParams) -> Sequence[bytes | None]:
@@ -78,6 +81,7 @@ async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> Re
         error=root.error[:_ERROR_MAX] or UNSET,
         revert_data=hash_text(root.output[:DATA_MAX]) if root.output else UNSET,
         revert_reason=_reason(root),
+        decoded_error=_decoded(chain.contracts.error(root.output)),
     )
 
 
@@ -88,7 +92,7 @@ async def _tx(chain: EvmChain, tx_hash: bytes) -> TxRead:
     return found.tx
 
 
-def _log(row: LogRead) -> LogResult:
+def _log(chain: EvmChain, row: LogRead) -> LogResult:
     signature = EVENT_SIGNATURES.get(row.topics[0]) if row.topics else None
     return LogResult(
         block_number=str(row.location.block_number),
@@ -100,7 +104,24 @@ def _log(row: LogRead) -> LogResult:
         topics=[hash_text(topic) for topic in row.topics],
         data=hash_text(row.data),
         event_signature=signature or UNSET,
+        decoded_log=_decoded(chain.contracts.event(row.topics, row.data)),
     )
+
+
+def _decoded(found: Decoded | None) -> DecodedData | UnsetType:
+    if found is None:
+        return UNSET
+    parameters = [
+        DecodedParameter(
+            name=one.name,
+            type=one.type,
+            value=one.value,
+            is_indexed=one.is_indexed or UNSET,
+            is_hash=one.is_hash or UNSET,
+        )
+        for one in found.values
+    ]
+    return DecodedData(signature=found.declared.signature, parameters=parameters)
 
 
 def _parents(calls: Calls) -> list[int | UnsetType]:
@@ -133,6 +154,8 @@ def _call(chain: EvmChain, index: int, call: TreeCall, parent: int | UnsetType) 
         revert_reason=_reason(call) if call.error else UNSET,
         method_name=UNSET if is_creation else chain.method_names.get(call.input[:4], UNSET),
         is_truncated=True if is_cut else UNSET,
+        decoded_input=UNSET if is_creation else _decoded(chain.contracts.call(call.input)),
+        decoded_error=_decoded(chain.contracts.error(call.output)) if call.error else UNSET,
     )
 
 

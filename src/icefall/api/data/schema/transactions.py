@@ -147,7 +147,24 @@ class CallsParams(RestParams, frozen=True):
     page_size: CallsPageSize = 100
 
 
-class LogResult(RestResult, frozen=True, gc=False, kw_only=True):
+class DecodedParameter(RestResult, frozen=True, gc=False, kw_only=True):
+    """One value. In arrays and tuples the name is the path to the value, as `message.receipts[0].nonce`."""
+
+    name: str
+    type: str
+    value: str
+    is_indexed: bool | UnsetType = UNSET
+    is_hash: bool | UnsetType = UNSET
+
+
+class DecodedData(RestResult, frozen=True, kw_only=True):
+    """Call data, an event or an error, decoded by a common signature."""
+
+    signature: str
+    parameters: list[DecodedParameter]
+
+
+class LogResult(RestResult, frozen=True, kw_only=True):
     block_number: str
     block_timestamp: int
     block_hash: str
@@ -157,13 +174,14 @@ class LogResult(RestResult, frozen=True, gc=False, kw_only=True):
     topics: list[str]
     data: str
     event_signature: str | UnsetType = UNSET
+    decoded_log: DecodedData | UnsetType = UNSET
 
 
 class LogPage(Page, frozen=True, kw_only=True):
     logs: list[LogResult]
 
 
-class CallResult(RestResult, frozen=True, gc=False, kw_only=True):
+class CallResult(RestResult, frozen=True, kw_only=True):
     """One call. `parentIndex` is absent for the transaction itself; `isTruncated` is true if input or output is cut."""
 
     index: int
@@ -182,6 +200,8 @@ class CallResult(RestResult, frozen=True, gc=False, kw_only=True):
     revert_reason: str | UnsetType = UNSET
     method_name: str | UnsetType = UNSET
     is_truncated: bool | UnsetType = UNSET
+    decoded_input: DecodedData | UnsetType = UNSET
+    decoded_error: DecodedData | UnsetType = UNSET
 
 
 class CallPage(Page, frozen=True, kw_only=True):
@@ -197,3 +217,4 @@ class RevertReason(RestResult, frozen=True, kw_only=True):
     error: str | UnsetType = UNSET
     revert_data: str | UnsetType = UNSET
     revert_reason: str | UnsetType = UNSET
+    decoded_error: DecodedData | UnsetType = UNSET

@@ -1,0 +1,64 @@
+"""What contracts were called with, emitted and returned as errors, decoded by the signatures that are shipped or
+configured.
+"""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from icefall.wire.evm.abi import AbiError, Declaration, declaration
+from icefall.wire.evm.abi_decoding import DecodedValue, decode_call, decode_event
+from icefall.wire.evm.abi_shipped import ERRORS_BY_SELECTOR, EVENTS_BY_TOPIC
+
+_SELECTOR = 4
+DATA_MAX = 1 << 14  # bytes; a page has up to 200 of them, and longer ones are shown as they are
+
+
+class Decoded(msgspec.Struct, frozen=True):
+    """A declaration, and the values for it."""
+
+    declared: Declaration
+    values: list[DecodedValue]
+
+
+class ContractDecoder:
+    """Decodes what contracts do. Data that is of no known declaration, or not exactly of its types, gives None."""
+
+    def __init__(self, method_names: Mapping[bytes, str]) -> None:
+        self._method_names = method_names
+        self._methods: dict[bytes, Declaration | None] = {}  # those of method_names that were asked for
+
+    def event(self, topics: tuple[bytes, ...], data: bytes) -> Decoded | None:
+        if not topics or len(data) > DATA_MAX:
+            return None
+        for declared in EVENTS_BY_TOPIC.get(topics[0], ()):
+            values = decode_event(declared, topics, data)
+            if values is not None:
+                return Decoded(declared, values)
+        return None
+
+    def call(self, data: bytes) -> Decoded | None:
+        return _called(self._method(data[:_SELECTOR]), data)
+
+    def error(self, data: bytes) -> Decoded | None:
+        """Decode what a reverted call returned."""
+        return _called(ERRORS_BY_SELECTOR.get(data[:_SELECTOR]), data)
+
+    def _method(self, selector: bytes) -> Declaration | None:
+        """The declaration of a known signature, whose parameters have no names."""
+        text = self._method_names.get(selector)
+        if text is None:
+            return None
+        if selector not in self._methods:
+            try:
+                self._methods[selector] = declaration("function", text)
+            except AbiError:  # a type that is not decoded, such as fixed128x18
+                self._methods[selector] = None
+        return self._methods[selector]
+
+
+def _called(declared: Declaration | None, data: bytes) -> Decoded | None:
+    if declared is None or len(data) > DATA_MAX:
+        return None
+    values = decode_call(declared, data)
+    return None if values is None else Decoded(declared, values)

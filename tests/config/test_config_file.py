@@ -102,6 +102,8 @@ def test_a_chain_by_its_id_and_address(loaded: Load) -> None:
             store="",
             store_file="",
             reputation="",
+            token_list="",
+            token_list_interval=3_600_000_000_000,
         ),
     )
     assert got.given["chain[1].rpc"].origin == "icefall.toml"

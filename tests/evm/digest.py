@@ -25,7 +25,7 @@ from icefall.evm.encoding import (
 )
 from icefall.evm.storing.rollback import unpack_touched
 
-ENRICHMENT = {"price", "reputation", "name_part"}
+ENRICHMENT = {"price", "reputation", "listed_token", "name_part"}
 WAY_BACK = {"activity", "audit"}  # depends on where batches ended
 HOLDERS = {"holder", "holder_total"}  # a running indexer counts them in the background, after the blocks
 LEFT_OUT = {

@@ -216,7 +216,15 @@ def proves_roots(chain: ChainConfig, config: Config) -> bool:
 
 def _enrich_settings(chain: ChainConfig, config: Config) -> EnrichSettings:
     nfts = NftSettings(config.nft_metadata, config.ipfs_gateway, config.nft_metadata_networks)
-    return EnrichSettings(nfts, chain.prices, chain.prices_interval / 1e9, chain.reputation)
+    return EnrichSettings(
+        nfts,
+        chain.prices,
+        chain.prices_interval / 1e9,
+        chain.reputation,
+        chain.token_list,
+        chain.token_list_interval / 1e9,
+        int(chain.id),
+    )
 
 
 async def _until(following: list[asyncio.Task[None]], stopped: asyncio.Future[int], *, for_ever: bool) -> None:

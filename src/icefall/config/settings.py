@@ -162,6 +162,9 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     prices: Annotated[types.PathOrUrl, Setting("", "Token prices: a file, or a URL of the same (docs/lists.md).")]
     prices_interval: Annotated[types.PositiveDuration, Setting("5m", "Time between two fetches of prices.")]
     reputation: Annotated[types.Path, Setting("", "File of token reputations (docs/lists.md).")]
+    token_list: Annotated[types.PathOrUrl, Setting(
+        "", "Token list, for logos and missing names: a file, or a URL of the same (docs/lists.md).")]
+    token_list_interval: Annotated[types.PositiveDuration, Setting("1h", "Time between two fetches of the token list.")]
     store: Annotated[types.StoreUrl, Setting("", "As --store, for this chain; empty for the same.")]
     store_file: Annotated[types.Path, Setting("", "As --store-file, for this chain.")]
 

@@ -407,6 +407,12 @@ create table reputation (
     reputation text not null
 );
 
+-- A row is what the operator's token list says of a token.
+create table listed_token (
+    token_address bytea not null primary key,
+    details text not null
+);
+
 -- A row says what a holder has of a token, as counted in the background from the transfers up to meta `holders_to`.
 create table holder (
     token bigint not null,

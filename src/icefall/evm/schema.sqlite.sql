@@ -453,6 +453,13 @@ create table reputation (
     reputation text not null
 ) without rowid;
 
+-- A row is what the operator's token list says of a token. Key: the address of the token, as in `price`. Serves: logos,
+-- and the names, symbols and decimals that contracts do not return.
+create table listed_token (
+    token_address blob not null primary key,
+    details text not null -- a `ListedToken`, as JSON
+) without rowid;
+
 -- A row says what a holder has of a token, as counted in the background from the transfers up to meta `holders_to`. Who no
 -- longer holds any has a row too. Key: token, standard and holder. Serves: holders by balance, and in the order of their
 -- numbers.

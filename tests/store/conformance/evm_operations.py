@@ -255,17 +255,23 @@ def _rare(tx: Transaction) -> list[Any]:
         tx.run(ENRICH_SQL.make_nft_due, (nft_token, token_id)),
         tx.run(ENRICH_SQL.claim_nft, nft | {"retry_at": 0}), tx.run(ENRICH_SQL.postpone_nft, nft),
         tx.run(ENRICH_SQL.drop_price, (address, "usd", -1)), tx.run(ENRICH_SQL.drop_reputation, (address,)),
+        tx.run(ENRICH_SQL.drop_listed_token, (address,)),
         tx.run(WRITES_SQL.restart_token, (token,)), tx.run(WRITES_SQL.put_standards_since, (3, token)),
     ]  # fmt: skip
 
 
 def _lists(folder: Path) -> EnrichSettings:
-    """Made-up prices and reputations of the first tokens, in place of others that are dropped."""
+    """Made-up prices, reputations and listed details of the first tokens, in place of others that are dropped."""
     first, second, third = (f"0x{token.hex()}" for token in erc20_tokens(CHAIN)[:3])
     prices, words = folder / "prices.json", folder / "words.json"
     prices.write_text(json.dumps({"currencies": {"usd": {"native": {"current": "1.5"}, first: {"current": "2"}}}}))
     words.write_text(json.dumps({"Malicious": [second], "Benign": [third]}))
-    return EnrichSettings(nfts=NftSettings(web=False), prices=str(prices), reputation=str(words))
+    listed = folder / "tokens.json"
+    fields = {"chainId": 7, "name": "Listed", "symbol": "LST", "decimals": 3, "logoURI": "https://e.example/l.png"}
+    listed.write_text(json.dumps({"tokens": [fields | {"address": token} for token in (first, second)]}))
+    return EnrichSettings(
+        NftSettings(web=False), prices=str(prices), reputation=str(words), token_list=str(listed), chain_id=7
+    )
 
 
 def _addresses() -> list[bytes]:

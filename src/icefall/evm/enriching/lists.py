@@ -30,7 +30,7 @@ SQL = load("icefall.evm.enriching", "queries.sql")
 SIZE_MAX = 64 << 20  # bytes of a list
 POINTS_MAX = 1_000_000
 NATIVE = "native"
-_ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")  # of a token, as lists contain it
+ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")  # of a token, as lists contain it
 _VALUE = re.compile(r"(0|[1-9][0-9]{0,29})(\.[0-9]{1,30})?")
 _DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _EPOCH = date(1970, 1, 1).toordinal()
@@ -219,7 +219,7 @@ def _add(prices: Prices, point: PricePoint, value: str, where: str) -> None:
 def _address(text: str, where: str) -> bytes:
     if text == NATIVE:
         return NATIVE_ADDRESS
-    if not _ADDRESS.fullmatch(text):
+    if not ADDRESS.fullmatch(text):
         raise FeedError(f"{where}: expected {NATIVE} or an address of 0x and 40 hex digits")
     return bytes.fromhex(text[2:])
 
@@ -249,7 +249,7 @@ def reputations_of(raw: bytes) -> Reputations:
     found: Reputations = {}
     for reputation, addresses in document.items():
         for text in addresses:
-            if not _ADDRESS.fullmatch(text):
+            if not ADDRESS.fullmatch(text):
                 raise FeedError(f"{reputation}: {text[:50]!r} is not an address of 0x and 40 hex digits")
             if found.setdefault(bytes.fromhex(text[2:]), reputation) != reputation:
                 raise FeedError(f"{text} is listed as both Malicious and Benign")

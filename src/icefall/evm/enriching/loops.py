@@ -33,6 +33,7 @@ from icefall.evm.enriching.lists import (
 from icefall.evm.enriching.name_parts import put_name_parts
 from icefall.evm.enriching.nft_loop import NftMetadataLoop, NftSettings
 from icefall.evm.enriching.nft_outcomes import EnrichCounts, retry_pause_s
+from icefall.evm.enriching.token_list import ListedTokens, listed_tokens_of, put_listed_tokens
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.state import ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -46,13 +47,16 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
 
 
 class EnrichSettings(msgspec.Struct, frozen=True):
-    """The settings of all loops. `prices`: a path or an http(s) URL, empty for none. `reputation`: a path, empty for
-    none."""
+    """The settings of all loops. `prices` and `token_list`: a path or an http(s) URL, empty for none. `reputation`: a
+    path, empty for none."""
 
     nfts: NftSettings = NftSettings()
     prices: str = ""
     prices_every_s: float = 300.0
     reputation: str = ""
+    token_list: str = ""
+    token_list_every_s: float = 3600.0
+    chain_id: int = 0  # whose tokens are taken from the token list
 
 
 async def enrich_forever(
@@ -95,11 +99,17 @@ def rounds_of(
     reputations = FeedImport[Reputations](
         "reputation", reputation_feed, reputations_of, put_reputations, {}, store=store, counts=counts, log=log
     )
+    token_feed = _feed(settings.token_list, settings.token_list_every_s, clock)
+    token_list = FeedImport[ListedTokens](
+        "token_list", token_feed, partial(listed_tokens_of, settings.chain_id), put_listed_tokens, {},
+        store=store, counts=counts, log=log,
+    )  # fmt: skip
     return {
         "tokens": TokenMetadataLoop(store, upstream, counts, wall).round,
         "nfts": NftMetadataLoop(store, upstream, guard, nfts, counts, wall, log).round,
         "prices": prices.round,
         "reputation": reputations.round,
+        "token_list": token_list.round,
     }
 
 

@@ -102,5 +102,5 @@ class EnrichCounts:
     def __init__(self) -> None:
         self.tokens_read = 0
         self.nfts_read: Counter[str] = Counter()  # by status
-        self.lists_loaded: Counter[str] = Counter()  # prices, reputation
+        self.lists_loaded: Counter[str] = Counter()  # prices, reputation, token_list
         self.failures: Counter[str] = Counter()  # by loop

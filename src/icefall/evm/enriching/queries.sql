@@ -1,5 +1,5 @@
--- Enrichment reads and writes token, nft, price and reputation. The block writer inserts the rows of the first two. After
--- a rollback an address ID may belong to another address, so an update also compares the address.
+-- Enrichment reads and writes token, nft, price, reputation and listed_token. The block writer inserts the rows of the
+-- first two. After a rollback an address ID may belong to another address, so an update also compares the address.
 
 -- name: due_tokens
 select t.token, a.address, t.failures, t.metadata_version from token t join address a on a.id = t.token
@@ -113,6 +113,16 @@ on conflict (token_address) do update set reputation = excluded.reputation;
 
 -- name: drop_reputation
 delete from reputation where token_address = ?;
+
+-- name: listed_tokens
+select token_address, details from listed_token;
+
+-- name: put_listed_token
+insert into listed_token (token_address, details) values (?, ?)
+on conflict (token_address) do update set details = excluded.details;
+
+-- name: drop_listed_token
+delete from listed_token where token_address = ?;
 
 -- What the API reads, one seek each.
 

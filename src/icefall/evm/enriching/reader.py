@@ -30,6 +30,30 @@ class TokenDetails(msgspec.Struct, frozen=True):
     symbol: str = ""
     decimals: int | None = None
     price: str | None = None  # in the requested currency
+    logo_uri: str = ""  # of the operator's token list
+
+
+class ListedToken(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A token as the operator's token list describes it; so it is stored, as JSON."""
+
+    name: str
+    symbol: str
+    decimals: int
+    logo_uri: str = ""
+
+
+def details_of(
+    name: str | None, symbol: str | None, decimals: int | None, price: str | None, listed: str | None
+) -> TokenDetails:
+    """Make details of what the contract returned and, where it returned nothing, of the stored `listed`."""
+    if listed is None:
+        return TokenDetails(name or "", symbol or "", decimals, price)
+    known = _LISTED_DECODER.decode(listed)
+    decimals = known.decimals if decimals is None else decimals
+    return TokenDetails(name or known.name, symbol or known.symbol, decimals, price, known.logo_uri)
+
+
+_LISTED_DECODER = msgspec.json.Decoder(ListedToken)
 
 
 class NftDetails(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.enriching.name_parts import beginning, beginning_of_parts, lowered
+from icefall.evm.enriching.reader import details_of
 from icefall.evm.model import ProbedStandard
 from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.nft_ranges import NftRangeReader
@@ -102,23 +103,12 @@ class TokenReader:
     async def addresses_between(self, first: bytes, last: bytes, limit: int) -> list[tuple[bytes, ContractRead]]:
         """Return known addresses from the first to the last one, in order."""
         where = {"low": first, "high": last, "limit": limit}
-        return [
-            (
-                address,
-                ContractRead(erc_type(standards or 0, probed), name or "", symbol or "", decimals, bool(has_code)),
-            )
-            for address, standards, probed, name, symbol, decimals, has_code in await self._reader.rows(
-                SQL.addresses_between, where
-            )
-        ]
+        return [(row[0], _contract(row[1:])) for row in await self._reader.rows(SQL.addresses_between, where)]
 
     async def contract(self, address: bytes) -> ContractRead | None:
         """None if the address does not occur in the index."""
         rows = await self._reader.rows(SQL.contract, {"address": address})
-        if not rows:
-            return None
-        standards, probed, name, symbol, decimals, has_code = rows[0]
-        return ContractRead(erc_type(standards or 0, probed), name or "", symbol or "", decimals, bool(has_code))
+        return _contract(rows[0]) if rows else None
 
     async def nfts(self, contract: bytes, after: bytes, limit: int) -> list[NftRead]:
         """NFTs of a contract by ID, behind the packed ID `after`; burned ones too."""
@@ -154,8 +144,16 @@ def erc_type(standards: int, probed: str | None) -> str:
 
 
 def _token(row: Row) -> TokenRead:
-    token, address, first_block, standards, probed, name, symbol, decimals = row
-    return TokenRead(token, address, first_block, erc_type(standards, probed), name or "", symbol or "", decimals)
+    token, address, first_block, standards, probed, name, symbol, decimals, listed = row
+    known = details_of(name, symbol, decimals, None, listed)
+    kind = erc_type(standards, probed)
+    return TokenRead(token, address, first_block, kind, known.name, known.symbol, known.decimals)
+
+
+def _contract(row: Row) -> ContractRead:
+    standards, probed, name, symbol, decimals, listed, has_code = row
+    known = details_of(name, symbol, decimals, None, listed)
+    return ContractRead(erc_type(standards or 0, probed), known.name, known.symbol, known.decimals, bool(has_code))
 
 
 def _nft(row: Row) -> NftRead:

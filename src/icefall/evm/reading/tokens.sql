@@ -1,7 +1,8 @@
 -- Tokens of a chain, single NFTs and prices. A list is a walk along one index.
 
 -- fragment: token
-t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals;
+t.token, a.address, t.first_block, t.standards, t.kind, t.name, t.symbol, t.decimals,
+    (select l.details from listed_token l where l.token_address = a.address);
 
 -- Contracts that moved tokens, the newest first. Those of another standard are read too: the caller bounds the walk.
 -- name: tokens
@@ -45,6 +46,7 @@ order by p.part, p.token limit :limit;
 -- Addresses in a range, with what is known of them as contracts.
 -- name: addresses_between
 select a.address, t.standards, t.kind, t.name, t.symbol, t.decimals,
+    (select l.details from listed_token l where l.token_address = a.address),
     coalesce((select c.has_code from code c where c.address = a.id order by c.block desc limit 1), 0) = 1
         or exists (select 1 from deployment d where d.address = a.id)
 from address a left join token t on t.token = a.id
@@ -72,6 +74,7 @@ order by day desc limit :limit;
 -- A single contract. `has_code` is null for an address whose code was never read.
 -- name: contract
 select t.standards, t.kind, t.name, t.symbol, t.decimals,
+    (select l.details from listed_token l where l.token_address = a.address),
     (select c.has_code from code c where c.address = a.id order by c.block desc limit 1)
 from address a
 left join token t on t.token = a.id

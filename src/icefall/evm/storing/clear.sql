@@ -1,5 +1,5 @@
 -- Starts a store anew: every row that comes from blocks is deleted. What is left is by name or by address, not by block:
--- meta (but for the marks of how far blocks were processed), price and reputation.
+-- meta (but for the marks of how far blocks were processed), price, reputation and listed_token.
 
 -- name: clear_webhook_outbox
 delete from webhook_outbox;

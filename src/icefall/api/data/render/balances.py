@@ -8,7 +8,13 @@ from msgspec import UNSET, Raw
 
 from icefall.api.data.render.context import AnswerContext
 from icefall.api.data.render.text import Money, RawJson, json_text, quoted
-from icefall.api.data.render.tokens import decimals_or_unknown, erc721_metadata, erc1155_metadata, text_or_unknown
+from icefall.api.data.render.tokens import (
+    decimals_or_unknown,
+    erc721_metadata,
+    erc1155_metadata,
+    logo_or_absent,
+    text_or_unknown,
+)
 from icefall.api.data.schema.balances import Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance, NftBalance
 from icefall.api.http.structs import address_text
 from icefall.evm.enriching.reader import NftDetails, TokenDetails
@@ -84,6 +90,7 @@ def _held_token(context: AnswerContext, address: bytes, details: TokenDetails) -
         "name": text_or_unknown(context.dialect, details.name),
         "symbol": text_or_unknown(context.dialect, details.symbol),
         "decimals": decimals_or_unknown(context.dialect, details.decimals),
+        "logoUri": logo_or_absent(details),
         "ercType": "ERC-20",
         "price": context.money.price(details.price),
         "chainId": context.chain_id,

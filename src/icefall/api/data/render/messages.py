@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET
 
 from icefall.api.data.render.text import Money
+from icefall.api.data.render.tokens import logo_or_absent
 from icefall.api.data.schema.messages import (
     DestinationTransaction,
     IcmMessageResult,
@@ -101,6 +102,7 @@ def _reward(context: MessageContext, message: JoinedMessage) -> RewardDetails:
         name=details.name,
         symbol=details.symbol,
         decimals=details.decimals or 0,
+        logo_uri=logo_or_absent(details),
         price=context.money.price(details.price),
         value=str(fee.amount),
     )

@@ -40,12 +40,23 @@ def party(context: AnswerContext, address: bytes, ref: int) -> str:
 def _token_party(details: TokenDetails, text: str) -> Party:
     """Render a token as a party. A field that is not known is absent in both dialects: most parties are not tokens."""
     decimals = _or_absent(details.decimals)
-    return Party(name=details.name or UNSET, symbol=details.symbol or UNSET, decimals=decimals, address=text)
+    return Party(
+        name=details.name or UNSET,
+        symbol=details.symbol or UNSET,
+        decimals=decimals,
+        logo_uri=logo_or_absent(details),
+        address=text,
+    )
 
 
 def text_or_unknown(dialect: Dialect, text: str) -> str | UnsetType:
     """A name or symbol; an empty one is not known."""
     return text or ("" if dialect.unknown_is_empty else UNSET)
+
+
+def logo_or_absent(details: TokenDetails) -> str | UnsetType:
+    """The logo of a token that is on the token list; absent in both dialects where there is none."""
+    return details.logo_uri or UNSET
 
 
 def decimals_or_unknown(dialect: Dialect, decimals: int | None) -> int | UnsetType:
@@ -74,6 +85,7 @@ def _erc20_text(dialect_name: str, money: Money, address: bytes, details: TokenD
             name=text_or_unknown(dialect, details.name),
             symbol=text_or_unknown(dialect, details.symbol),
             decimals=decimals_or_unknown(dialect, details.decimals),
+            logo_uri=logo_or_absent(details),
             price=money.price(details.price),
         )
     )

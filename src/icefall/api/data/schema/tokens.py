@@ -22,7 +22,8 @@ CurrencyCode = Literal[
 
 
 class Party(RestResult, frozen=True, gc=False, kw_only=True):
-    """An address. The other fields are present for a token whose contract returns them."""
+    """An address. The other fields are present for a token whose contract returns them, or which is on the token
+    list."""
 
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
@@ -55,8 +56,8 @@ IndexStatus = Literal[
 
 
 class Erc20Token(RestResult, frozen=True, gc=False, kw_only=True):
-    """An ERC-20 token. Name, symbol and decimals are as the contract returns them now; how one that is not known is
-    written depends on the dialect. The same holds for all tokens and contracts."""
+    """An ERC-20 token. Name, symbol and decimals are as the contract returns them now, else as the token list has them;
+    how one that is not known is written depends on the dialect. The same holds for all tokens and contracts."""
 
     address: str
     name: str | UnsetType = UNSET

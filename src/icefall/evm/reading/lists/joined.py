@@ -5,7 +5,7 @@ from typing import Any
 
 from icefall.db.engine import Reader
 from icefall.evm.encoding import above, block_of, position_of
-from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
+from icefall.evm.enriching.reader import AnswerTokens, TokenDetails, details_of
 from icefall.evm.reading.lists.rows import transfers_of, transfers_with_tokens, tx_of
 from icefall.evm.reading.model import PageRange, TransferRead, TxRead
 from icefall.evm.standards import BATCHED, STANDARDS, load_statements
@@ -67,6 +67,6 @@ class JoinedLists:
     async def token_details(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
         rows = await self._reader.rows(SQL.priced_tokens, {"tokens": tokens, "currency": currency})
         return {
-            token: TokenDetails(name or "", symbol or "", decimals, price)
-            for token, name, symbol, decimals, price in rows
+            token: details_of(name, symbol, decimals, price, listed)
+            for token, name, symbol, decimals, price, listed in rows
         }

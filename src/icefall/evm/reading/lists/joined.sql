@@ -73,7 +73,11 @@ order by o.log_at desc limit :limit;
 -- name: erc20_of_with_tokens
 select {transfer}, k.token, k.name, k.symbol, k.decimals,
     (select p.value from price p where p.token_address = v.token_address and p.currency = :currency and p.day = -1) as price,
-    s.token, s.name, s.symbol, s.decimals, r.token, r.name, r.symbol, r.decimals
+    (select l.details from listed_token l where l.token_address = v.token_address) as listed,
+    s.token, s.name, s.symbol, s.decimals,
+    case when s.token is not null then (select l.details from listed_token l where l.token_address = v.sender_address) end as listed,
+    r.token, r.name, r.symbol, r.decimals,
+    case when r.token is not null then (select l.details from listed_token l where l.token_address = v.recipient_address) end as listed
 from erc20_of o join erc20_view v on v.log_at = o.log_at
 left join token k on k.token = v.token left join token s on s.token = v.sender
 left join token r on r.token = v.recipient
@@ -149,6 +153,7 @@ order by 2, 3 limit :limit;
 -- All tokens of a page at once. :tokens is a list of address IDs, most of which are not tokens; day -1 is the current price.
 -- name: priced_tokens
 select t.token, t.name, t.symbol, t.decimals,
-    (select p.value from price p where p.token_address = a.address and p.currency = :currency and p.day = -1)
+    (select p.value from price p where p.token_address = a.address and p.currency = :currency and p.day = -1),
+    (select l.details from listed_token l where l.token_address = a.address)
 from token t join address a on a.id = t.token
 where t.token in (select value from json_each(:tokens));

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from icefall.db.engine import Row
 from icefall.evm.encoding import BITS
-from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
+from icefall.evm.enriching.reader import AnswerTokens, TokenDetails, details_of
 from icefall.evm.model import ERC20
 from icefall.evm.reading.lists.cached import SQL
 from icefall.evm.reading.lists.joined import JoinedLists
@@ -72,11 +72,19 @@ class ListsPerTable(JoinedLists):
         rows, addresses = await asyncio.gather(
             self._reader.rows(SQL.token_details, {"ids": tokens}), self._addresses(tokens)
         )
-        keys = [(addresses[row[0]], currency) for row in rows if row[0] in addresses]
-        prices: dict[bytes, str] = dict(await self._reader.rows_of_each(SQL.prices, keys))
+        of = [addresses[row[0]] for row in rows if row[0] in addresses]
+        prices: dict[bytes, str] = {}
+        listed: dict[bytes, str] = {}
+        keys = [(address, currency, address) for address in of]
+        for address, price, details in await self._reader.rows_of_each(SQL.prices_and_listed, keys):
+            if details is None:
+                prices[address] = price
+            else:
+                listed[address] = details
         return {
-            token: TokenDetails(name or "", symbol or "", decimals, prices.get(addresses.get(token, b"")))
+            token: details_of(name, symbol, decimals, prices.get(address), listed.get(address))
             for token, name, symbol, decimals in rows
+            for address in (addresses.get(token, b""),)
         }
 
     async def _stored(

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from icefall.db.engine import Row
 from icefall.evm.encoding import BITS, CALL_TYPES, PER_BLOCK, selector_of, unpack_uint, unpack_uints
-from icefall.evm.enriching.reader import AnswerTokens, TokenDetails
+from icefall.evm.enriching.reader import AnswerTokens, TokenDetails, details_of
 from icefall.evm.reading.model import PageRange, TransferRead, TxLocation, TxRead
 
 
@@ -131,13 +131,24 @@ def transfers_with_tokens(rows: Sequence[Row]) -> tuple[list[TransferRead], Answ
         token, sender, to = row[_REFS]
         known = row[_WHOLE:]
         if token not in transferred:
-            transferred[token] = _details(*known[:5])
-        tokens.details[sender], tokens.details[to] = _details(*known[5:9]), _details(*known[9:])
+            transferred[token] = _details(*known[:6])
+        tokens.details[sender], tokens.details[to] = _party(*known[6:11]), _party(*known[11:])
     tokens.details.update(transferred)
     return transfers_of(row[:_WHOLE] for row in rows), tokens
 
 
 def _details(
-    ref: int | None, name: str | None, symbol: str | None, decimals: int | None, price: str | None = None
+    ref: int | None,
+    name: str | None,
+    symbol: str | None,
+    decimals: int | None,
+    price: str | None,
+    listed: str | None,
 ) -> TokenDetails | None:
-    return None if ref is None else TokenDetails(name or "", symbol or "", decimals, price)
+    return None if ref is None else details_of(name, symbol, decimals, price, listed)
+
+
+def _party(
+    ref: int | None, name: str | None, symbol: str | None, decimals: int | None, listed: str | None
+) -> TokenDetails | None:
+    return _details(ref, name, symbol, decimals, None, listed)

@@ -117,8 +117,13 @@ select id, address from address where id in (select value from json_each(:ids));
 -- name: token_details
 select token, name, symbol, decimals from token where token in (select value from json_each(:ids));
 
--- name: prices
-select token_address, value from price where token_address = ? and currency = ? and day = -1;
+-- Current prices, and what the operator's list says: a row has one or the other.
+-- name: prices_and_listed
+select token_address, value, null from price where token_address = ? and currency = ? and day = -1
+union all
+select token_address, null, details from listed_token where token_address = ?;
 
--- postgres: prices
-select token_address, value from price where token_address = any(?) and currency = any(?) and day = -1;
+-- postgres: prices_and_listed
+select token_address, value, null from price where token_address = any(?) and currency = any(?) and day = -1
+union all
+select token_address, null, details from listed_token where token_address = any(?);

@@ -21,7 +21,9 @@ READ: dict[Statements, dict[tuple[str, ...], tuple[str, ...]]] = {
     joined.SQL: {
         rows.TX_COLUMNS: ("txs_of", "touched", "touched_ascending"),
         rows.TRANSFER_COLUMNS: ("erc20_of", "erc721_of", "erc1155_of", "erc1155_rest", "transfers_of_page"),
-        (*rows.TRANSFER_COLUMNS, *KNOWN, "price", *KNOWN, *KNOWN): ("erc20_of_with_tokens",),
+        (*rows.TRANSFER_COLUMNS, *KNOWN, "price", "listed", *KNOWN, "listed", *KNOWN, "listed"): (
+            "erc20_of_with_tokens",
+        ),
     },
     transfers.SQL: {
         rows.TRANSFER_COLUMNS: ("in_token", "transfers_of_tx"),

@@ -75,9 +75,9 @@ select {transfer}, k.token, k.name, k.symbol, k.decimals,
     (select p.value from price p where p.token_address = v.token_address and p.currency = :currency and p.day = -1) as price,
     (select l.details from listed_token l where l.token_address = v.token_address) as listed,
     s.token, s.name, s.symbol, s.decimals,
-    case when s.token is not null then (select l.details from listed_token l where l.token_address = v.sender_address) end,
+    case when s.token is not null then (select l.details from listed_token l where l.token_address = v.sender_address) end as listed,
     r.token, r.name, r.symbol, r.decimals,
-    case when r.token is not null then (select l.details from listed_token l where l.token_address = v.recipient_address) end
+    case when r.token is not null then (select l.details from listed_token l where l.token_address = v.recipient_address) end as listed
 from erc20_of o join erc20_view v on v.log_at = o.log_at
 left join token k on k.token = v.token left join token s on s.token = v.sender
 left join token r on r.token = v.recipient

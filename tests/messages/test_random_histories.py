@@ -7,7 +7,7 @@ block sends, sends again, receives, executes and acknowledges messages at random
 import asyncio
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.storing.messages import prepare_messages
 from icefall.evm.storing.store import ChainStore
+from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.state import FoundLog
 from icefall.wire.evm.events import RECEIVE_CROSS_CHAIN_MESSAGE, SEND_CROSS_CHAIN_MESSAGE
 from icefall.wire.evm.messages import MESSAGE_EXECUTION_FAILED, RECEIVED, SENT
@@ -314,6 +315,41 @@ def test_older_blocks_are_filled_in(stores: Stores, monkeypatch: pytest.MonkeyPa
             for store in world.stores.values():  # the same messengers: nothing is to be done
                 await store.write(partial(prepare_messages, messengers=[MESSENGER]))
             await world.check()
+        finally:
+            world.close()
+
+    asyncio.run(run())
+
+
+class FewBlocks:
+    """An upstream that sends the logs of a few blocks at once, and has none."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self.asked: list[int] = []
+
+    async def logs(self, _: bytes, __: Sequence[bytes | None], first: int, last: int) -> list[FoundLog]:
+        self.asked.append(last - first + 1)
+        if self.asked[-1] > self._most:
+            raise UpstreamFailure("block range too large")
+        return []
+
+
+def test_fewer_blocks_are_asked_for_where_an_upstream_refuses(stores: Stores) -> None:
+    async def run() -> None:
+        world, upstream = World(stores, 3), FewBlocks(3)
+        try:
+            for _ in range(40):
+                await world.step()
+            store = next(iter(world.stores.values()))
+            await store.write(partial(prepare_messages, messengers=[MESSENGER]))
+            filling, is_left = MessageFilling(store._store, upstream, [MESSENGER]), True
+            while is_left:
+                with suppress(UpstreamFailure):
+                    is_left = await filling.step()
+            ((blocks,),) = store.read("select count(*) from block")
+            assert sum(count for count in upstream.asked if count <= 3) == blocks
+            assert len(upstream.asked) < 3 * blocks
         finally:
             world.close()
 

@@ -12,11 +12,11 @@ from icefall.db.engine import Store
 from icefall.evm.deriving.messages import messenger_event, messenger_row
 from icefall.evm.encoding import block_of, index_of, position_of, unpack_data
 from icefall.evm.storing.messages import SQL, fill_messages
-from icefall.upstream.client import InvalidAnswer
+from icefall.upstream.client import InvalidAnswer, UpstreamFailure
 from icefall.upstream.evm.state import FoundLog
 from icefall.wire.evm.types import EventLog
 
-STORED_BLOCKS, FETCHED_BLOCKS = 5_000, 2_000  # of one step; most upstreams allow as many for logs
+STORED_BLOCKS, FETCHED_BLOCKS = 5_000, 2_000  # of one step; most upstreams allow as many for logs, some fewer
 _TOPIC_SIZE = 32
 Row = tuple[Any, ...]
 
@@ -32,6 +32,7 @@ class MessageFilling:
         self._store = store
         self._upstream = upstream
         self._messengers = messengers
+        self._window = FETCHED_BLOCKS  # as many as the upstream sends logs of at once
 
     async def step(self) -> bool:
         """Fill some blocks. Return whether there was anything to do. UpstreamFailure where logs cannot be fetched."""
@@ -45,10 +46,20 @@ class MessageFilling:
             first = max(lowest, int(stored[0][0]), end - STORED_BLOCKS)
             rows = self._stored_rows(first, end)
         else:
-            first = max(lowest, end - FETCHED_BLOCKS)
-            rows = await self._fetched_rows(first, end)
+            first = max(lowest, end - self._window)
+            rows = await self._within_window(first, end)
         await self._store.write(partial(fill_messages, first=first, end=end, rows=sorted(rows)))
         return True
+
+    async def _within_window(self, first: int, end: int) -> list[Row]:
+        """Fetch, and ask for half as many blocks next time if the upstream refuses, for twice as many if not."""
+        try:
+            rows = await self._fetched_rows(first, end)
+        except UpstreamFailure:
+            self._window = max(1, self._window // 2)
+            raise
+        self._window = min(FETCHED_BLOCKS, 2 * self._window)
+        return rows
 
     def _stored_rows(self, first: int, end: int) -> list[Row]:
         found = []

@@ -1,6 +1,6 @@
 """Lists of the P-Chain for a worker: blocks, transactions and outputs, read page by page and never further."""
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -10,6 +10,7 @@ from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.pchain.model import Priority, StakerState, UtxoKind, UtxoState
 from icefall.pchain.store import unsigned
+from icefall.xchain.listing import first_at
 from icefall.xchain.store import NEWEST
 
 SQL = load("icefall.pchain", "listing.sql")
@@ -130,7 +131,7 @@ class PlatformLists:
 
     async def first_height(self, time: int, count: int) -> int:
         """The first of `count` heights whose block is not earlier than `time`."""
-        return await _first(count, lambda height: self._at(SQL.block_time, {"height": height}), time)
+        return await first_at(0, count, lambda height: self._at(SQL.block_time, {"height": height}), time)
 
     # -- transactions ---------------------------------------------------------------------------------------------
 
@@ -139,7 +140,7 @@ class PlatformLists:
 
     async def first_seq(self, time: int, count: int) -> int:
         """The number of the first transaction whose block is not earlier than `time`."""
-        return await _first(count, lambda seq: self._at(SQL.tx_time, {"seq": seq}), time)
+        return await first_at(0, count, lambda seq: self._at(SQL.tx_time, {"seq": seq}), time)
 
     async def _at(self, statement: str, key: dict[str, int]) -> int:
         return int((await self._store.rows(statement, key))[0][0])
@@ -213,18 +214,6 @@ class PlatformLists:
     async def stakers_with_ids(self, txids: Sequence[bytes]) -> dict[bytes, ListedStaker]:
         rows = await self._store.rows_of_each(SQL.staker_of, [(txid,) for txid in txids]) if txids else []
         return {row[0]: _staker(row) for row in rows}
-
-
-async def _first(count: int, time_at: Callable[[int], Awaitable[int]], time: int) -> int:
-    """The first of `count` numbers whose time is not before `time`, by halving: times never fall."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) // 2
-        if await time_at(middle) < time:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 def _txs(rows: Iterable[Row]) -> list[ListedTx]:

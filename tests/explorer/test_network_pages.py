@@ -26,7 +26,7 @@ def explorer(network: RecordedNetwork) -> Iterator[Tab]:
 
 
 def look_at(explorer: Tab, name: str) -> None:
-    """In each look: nothing is cut off, and nothing serious is found."""
+    """Nothing is cut off and nothing serious is found, in any look."""
     assert explorer.page.locator(".failed").count() == 0
     for theme, width in LOOKS:
         explorer.look(width, theme)

@@ -80,7 +80,7 @@ def on_branch(rows: BlockRows, sender: bytes) -> BlockRows:
 
 
 def messaged(rows: BlockRows, *found: Log) -> BlockRows:
-    """With logs of a messenger."""
+    """A block that has logs of a messenger."""
     placed = [EventLog(MESSENGER, *log, 100 + at) for at, log in enumerate(found)]
     return replace(rows, messenger_events=tuple(filter(None, (messenger_event(0, log) for log in placed))))
 

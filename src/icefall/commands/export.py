@@ -11,8 +11,8 @@ from pathlib import Path
 
 from icefall.commands.forget import configured_chain
 from icefall.compose.export_jobs import run_exports
-from icefall.compose.shared_chains import with_stored_chains
-from icefall.compose.stores import create_data_dir, stores_of
+from icefall.compose.shared_chains import ready_to_run_alone
+from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.config.values import ConfigError, bare, close_match
 from icefall.db.engine import BlockingReader, StoreError
@@ -149,12 +149,6 @@ def _chain_id(config: Config, text: str) -> str:
 
 def run_export_jobs(config: Config) -> int:
     """`icefall exports`: write the files of exports that callers of the API order, until it is stopped."""
-    create_data_dir(Path(config.data_dir))
-    with closing(stores_of(config)) as stores:
-        try:
-            stores.access_writer().ensure()
-        except StoreError as error:
-            raise StartRefused(str(error)) from error
-        config = with_stored_chains(config, stores)
+    config = ready_to_run_alone(config)
     name_process()
     return asyncio.run(run_exports(config, supervised=False, with_engine=False))

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from uuid import uuid4
 
 from icefall.api.data.render.webhook_body import sample_body
-from icefall.compose.shared_chains import with_stored_chains
-from icefall.compose.stores import create_data_dir, stores_of
+from icefall.compose.shared_chains import ready_to_run_alone
+from icefall.compose.stores import stores_of
 from icefall.compose.webhooks import WebhookParts
 from icefall.config.settings import Config
 from icefall.db.engine import StoreError
@@ -39,13 +38,7 @@ def run_webhooks(config: Config) -> int:
     """`icefall webhooks`: deliver in this process until it is stopped."""
     from icefall.compose.webhook_delivery import run_delivery  # noqa: PLC0415 - the other actions need it not
 
-    create_data_dir(Path(config.data_dir))
-    with closing(stores_of(config)) as stores:
-        try:
-            stores.access_writer().ensure()
-        except StoreError as error:
-            raise StartRefused(str(error)) from error
-        config = with_stored_chains(config, stores)
+    config = ready_to_run_alone(config)
     name_process()
     return asyncio.run(run_delivery(config, supervised=False, with_engine=False))
 

@@ -3,15 +3,17 @@ without a config file."""
 
 from collections.abc import Iterable
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from icefall.access.store import stored_chain_configs
-from icefall.compose.stores import Stores
+from icefall.compose.stores import Stores, create_data_dir, stores_of
 from icefall.config.load import with_chains
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import StoreError
+from icefall.errors import StartRefused
 
 _NOT_SHARED = {"store": "", "store_file": ""}  # its URL may hold the password of the writer
 
@@ -31,6 +33,17 @@ def with_stored_chains(config: Config, stores: Stores) -> Config:
             return with_chain_texts(config, stored_chain_configs(reader))
     except StoreError:
         return config  # the first start
+
+
+def ready_to_run_alone(config: Config) -> Config:
+    """Create the data directory and the access store for a program of its own, and add the chains that are stored."""
+    create_data_dir(Path(config.data_dir))
+    with closing(stores_of(config)) as stores:
+        try:
+            stores.access_writer().ensure()
+        except StoreError as error:
+            raise StartRefused(str(error)) from error
+        return with_stored_chains(config, stores)
 
 
 def with_chain_texts(config: Config, texts: Iterable[str]) -> Config:

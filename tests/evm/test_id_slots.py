@@ -10,15 +10,20 @@ from tests.awaited import awaited
 from tests.evm.indexed import open_store
 from tests.metrics.synthetic import address, assembled
 
+from icefall.evm.contract_calls import owner_of
 from icefall.evm.deriving.packing import packed
 from icefall.evm.deriving.tokens import id_deltas, nft_owners
 from icefall.evm.encoding import pack_uint, unpack_uint
+from icefall.evm.indexing.token_layouts import OWNERS_ASKED_MAX, TokenLayouts
 from icefall.evm.layouts.formulas import Order, StorageLayout
+from icefall.evm.layouts.proof import Refused, SeenKey
 from icefall.evm.model import ERC721, ERC1155, ZERO_ADDRESS, BlockRows, Erc721TransferRow, Erc1155TransferRow
 from icefall.evm.packed import ResolvedBlock, TokenStorage
 from icefall.evm.storing.batch import FoundLayout
 from icefall.evm.storing.holders import count_all
 from icefall.evm.storing.store import ChainStore
+from icefall.upstream.evm.errors import Aborted, NoState, Reverted
+from icefall.upstream.evm.state import At, StateCall
 
 ENGINES = ("sqlite", "postgres")
 TOKEN, ANN, BEN, EVE, DAN = (address(number) for number in range(1, 6))
@@ -47,14 +52,19 @@ def storage(changes: Mapping[bytes, Change]) -> bytes:
     )
 
 
-def nft_block(number: int, logged: Sequence[tuple[bytes, bytes, int]], **changes: tuple[bytes, bytes]) -> ResolvedBlock:
+def nft_block(
+    number: int,
+    logged: Sequence[tuple[bytes, bytes, int]],
+    layout: StorageLayout = OWNERS,
+    **changes: tuple[bytes, bytes],
+) -> ResolvedBlock:
     """A block whose logs move NFTs, and whose storage gives some (`n7`) from one owner to another."""
     moves = tuple(Erc721TransferRow(0, place, TOKEN, *move) for place, move in enumerate(logged))
     slots = {
         OWNERS.slot_of(b"", int(name[1:])): (int.from_bytes(before, "big"), int.from_bytes(after, "big"))
         for name, (before, after) in changes.items()
     }
-    return _block(number, OWNERS, slots, erc721_transfers=moves, nft_owners=tuple(nft_owners(moves)))
+    return _block(number, layout, slots, erc721_transfers=moves, nft_owners=tuple(nft_owners(moves)))
 
 
 def amount_block(
@@ -96,10 +106,13 @@ IDS = [
 HELD = {ANN: [5, 4, 4, 4, 4, 9], BEN: [6, 6, 1, 1, 2, 2], DAN: [0, 0, 8, 8, 3, 0]}
 
 
-async def put(store: ChainStore, blocks: Sequence[ResolvedBlock]) -> None:
+async def put(store: ChainStore, blocks: Sequence[ResolvedBlock], owners: Mapping[int, bytes] | None = None) -> None:
+    """Store blocks. `owners`: what was read from state, by ID."""
     number = blocks[0].rows.block.number
     layout = blocks[0].slots[TOKEN].layout
-    await store.commit(blocks, layouts=[FoundLayout(TOKEN, 1, layout, is_other=False)] if number == 1 else [])
+    read = {(TOKEN, b"", one): int.from_bytes(who, "big") for one, who in (owners or {}).items()}
+    found = [FoundLayout(TOKEN, 1, layout, is_other=False)] if number == 1 else []
+    await store.commit(blocks, baselines=read, layouts=found)
 
 
 def owner(store: ChainStore, token_id: int, at: int) -> bytes | None:
@@ -203,4 +216,100 @@ async def test_a_contract_of_another_standard_too_is_not_trusted_by_its_storage(
     await store.commit([msgspec.structs.replace(nft, slots={})])
     sources.append(store.read("select balance_source, is_untrusted from token_trust"))
     assert sources == [[("storage", 0)], [("logs", 1)]]
+    store.close()
+
+
+# A collection that is older than its first log: the owners of what logs name are asked where no slot changed.
+OLDER = msgspec.structs.replace(OWNERS, is_whole=False)
+OLD_NFTS = [
+    nft_block(1, [(BEN, DAN, 1), (BEN, EVE, 2)], OLDER, n2=(BEN, EVE)),  # 1 stays with Ann, whatever the log says
+    nft_block(2, [(ANN, BEN, 1), (EVE, DAN, 5)], OLDER, n1=(ANN, BEN)),  # 5 has no owner
+    nft_block(3, [(BEN, ANN, 1)], OLDER),
+]
+
+
+class StateOfOwners:
+    """The state of a collection. It counts what was asked."""
+
+    def __init__(self, answers: Mapping[int, bytes | Reverted]) -> None:
+        self._answers = {owner_of(TOKEN, token_id): answer for token_id, answer in answers.items()}
+        self.asked: list[StateCall] = []
+        self.is_pruned = False
+
+    async def head(self) -> int:
+        return 0
+
+    async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
+        if self.is_pruned:
+            raise NoState("pruned")
+        self.asked += calls
+        return [self._answers[one.call] for one in calls]
+
+    async def prove(self, seen: SeenKey, at: At) -> StorageLayout | Refused:
+        raise AssertionError(seen)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [1, 3])
+@awaited
+async def test_owners_from_before_the_first_log_are_asked(size: int, engine: str, tmp_path: Path) -> None:
+    store = open_store(tmp_path / f"a.{engine}")
+    state = StateOfOwners({1: ANN.rjust(32, b"\0"), 5: Reverted("no such token")})
+    layouts = TokenLayouts(store, state, state)
+    for start in range(0, len(OLD_NFTS), size):
+        some = OLD_NFTS[start : start + size]
+        read = await layouts.owners(some)
+        await put(store, some, {key[2]: owner.to_bytes(20, "big") for key, owner in read.items()})
+        await count_all(store._store)
+    assert untrusted(store) is None
+    assert [one.at for one in state.asked] == [one.rows.block.parent_hash for one in OLD_NFTS[:2]]
+    assert {one: [owner(store, one, at) for at in range(1, 4)] for one in (1, 2, 5)} == {
+        1: [ANN, BEN, BEN],
+        2: [EVE, EVE, EVE],
+        5: [None, ZERO_ADDRESS, ZERO_ADDRESS],
+    }
+    assert held(store) == {BEN: 1, EVE: 1}
+    store.close()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@awaited
+async def test_a_rollback_forgets_owners_that_were_asked(engine: str, tmp_path: Path) -> None:
+    rolled = open_store(tmp_path / f"a.{engine}")
+    whole = open_store(tmp_path / f"b.{engine}")
+    read = {1: ANN, 5: ZERO_ADDRESS}
+    older = nft_block(1, [(BEN, EVE, 2)], OLDER, n2=(BEN, EVE))
+    named = nft_block(2, [(BEN, DAN, 1)], OLDER)
+    for store, blocks in ((rolled, [older, named]), (whole, [older])):
+        for one in blocks:
+            await put(store, [one], read)
+        await count_all(store._store)
+    assert held(rolled) == {ANN: 1, EVE: 1}
+    await rolled.roll_back(1)
+    for table in TABLES:
+        rows = [sorted(store.read(f"select * from {table}"), key=repr) for store in (rolled, whole)]
+        assert rows[0] == rows[1], table
+    rolled.close()
+    whole.close()
+
+
+@awaited
+async def test_an_owner_who_cannot_be_asked_makes_the_token_untrusted(tmp_path: Path) -> None:
+    for name, answer, is_pruned in (("aborted", Aborted("out of gas"), False), ("pruned", b"", True)):
+        store = open_store(tmp_path / f"{name}.sqlite")
+        state = StateOfOwners({1: answer})
+        state.is_pruned = is_pruned
+        read = await TokenLayouts(store, state, state).owners(OLD_NFTS[:1])
+        assert read == {}
+        await put(store, OLD_NFTS[:1])
+        assert untrusted(store) == 1
+        store.close()
+
+
+@awaited
+async def test_the_owners_that_a_block_has_asked_are_bounded(tmp_path: Path) -> None:
+    store = open_store(tmp_path / "a.sqlite")
+    state = StateOfOwners({token_id: ANN.rjust(32, b"\0") for token_id in range(OWNERS_ASKED_MAX + 5)})
+    many = nft_block(1, [(BEN, DAN, token_id) for token_id in range(OWNERS_ASKED_MAX + 5)], OLDER)
+    assert len(await TokenLayouts(store, state, state).owners([many])) == OWNERS_ASKED_MAX
     store.close()

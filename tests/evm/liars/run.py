@@ -65,9 +65,8 @@ async def checked(node: Node, chain: UntrueChain, path: Path) -> Result:
         trusted = {address: one for address, one in chain.id_tokens.items() if trust[address][1] is None}
         of_ids = await asyncio.to_thread(compare_ids, node, found, trusted, chain.holders, blocks)
     for address, with_ids in chain.id_tokens.items():
-        assert trust[address][0] is not None, with_ids.code
-        # A log that names an NFT whose slot never changed says nothing of its owner: asked from state from then on.
-        assert trust[address][1] is None or with_ids.has_owners, with_ids.code
+        since, untrusted = trust[address]
+        assert (since is not None, untrusted) == (True, None), with_ids.code
     for address, token in chain.tokens.items():
         since, untrusted = trust[address]
         assert (since is None) == (token.code in REFUSED), (token.code, since)

@@ -193,6 +193,8 @@ class BatchMaker:
         baselines = await self._baselines([one.rows for one in batch.blocks])
         if self._layouts is not None and self._start_block == 0:
             baselines = await self._layouts.baselines(batch.blocks)
+        if self._layouts is not None:
+            baselines = {**baselines, **await self._layouts.owners(batch.blocks)}
         return BlockBatch(batch.blocks, batch.probed, baselines, batch.layouts, list(batch.unverified))
 
     async def _baselines(self, rows: list[PackedBlock]) -> Baselines:

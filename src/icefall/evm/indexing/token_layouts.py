@@ -9,11 +9,12 @@ all its holders may be others, and nothing shows whose.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from itertools import islice
 from typing import NamedTuple, Protocol
 
 import msgspec
 
-from icefall.evm.contract_calls import balance_of, balance_of_id, uint_of
+from icefall.evm.contract_calls import address_of, balance_of, balance_of_id, owner_of, uint_of
 from icefall.evm.layouts.formulas import StorageLayout
 from icefall.evm.layouts.proof import CannotProve, Refused, SeenKey
 from icefall.evm.model import ERC20, ERC721, ZERO_ADDRESS
@@ -21,13 +22,15 @@ from icefall.evm.packed import Columns, PackedBlock, ResolvedBlock, TokenStorage
 from icefall.evm.standards import BY_ID, BY_NUMBER
 from icefall.evm.storing.batch import FoundLayout
 from icefall.evm.storing.folding import NO_ID, HeldKey
+from icefall.evm.storing.id_slots import NO_HOLDER
 from icefall.evm.storing.store import ChainStore
 from icefall.upstream.evm.client import gather_or_cancel
-from icefall.upstream.evm.errors import NoState, Reverted
+from icefall.upstream.evm.errors import Aborted, NoState, Reverted
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 
 _CONTRACTS_CACHED = 100_000
 _PROOFS_AT_ONCE = 8
+OWNERS_ASKED_MAX = 1_000  # in a block: of NFTs that it names without a change; the tokens of others become untrusted
 
 
 class LayoutProver(Protocol):
@@ -191,6 +194,25 @@ class TokenLayouts:
             return {}
         return {key: uint_of(answer) or 0 for key, answer in zip(keys, answers, strict=True)}
 
+    async def owners(self, blocks: Iterable[ResolvedBlock]) -> dict[HeldKey, int]:
+        """The owners, as numbers, of NFTs that no log named before their block, where the slot did not change in it
+        and the token is older than what was seen of its storage. Without the state they are not known."""
+        wanted: dict[HeldKey, bytes] = {}
+        for block in blocks:
+            for key in islice(_nfts_unchanged(block), OWNERS_ASKED_MAX):
+                wanted.setdefault(key, block.rows.block.parent_hash)
+        keys = self._store.not_named(list(wanted)) if wanted else []
+        try:
+            calls = [StateCall(owner_of(token, token_id), wanted[key]) for key in keys for token, _, token_id in [key]]
+            answers = await self._state.results(calls) if calls else []
+        except NoState:
+            return {}
+        return {
+            key: int.from_bytes(address_of(answer) or ZERO_ADDRESS, "big")
+            for key, answer in zip(keys, answers, strict=True)
+            if not isinstance(answer, Aborted)
+        }
+
 
 def _tokens(rows: PackedBlock) -> dict[bytes, int]:
     """The tokens that logs of the block name, and of which standards these are."""
@@ -222,9 +244,30 @@ def _balance_call(token: bytes, holder: bytes, token_id: int) -> ContractCall:
     return balance_of(token, holder) if token_id == NO_ID else balance_of_id(token, holder, token_id)
 
 
+def _partly_seen(block: ResolvedBlock) -> Mapping[bytes, TokenStorage]:
+    """The tokens of a block that are older than what was seen of their storage."""
+    return {token: one for token, one in block.slots.items() if not one.layout.is_whole}
+
+
+def _is_unchanged(storage: TokenStorage, holder: bytes, token_id: int) -> bool:
+    slot = storage.layout.slot_of(holder, token_id)
+    key = slot[1:].hex().encode()  # the first byte may be written in two ways
+    return not any(key in text for text in storage.texts)
+
+
+def _nfts_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
+    """The NFTs of such tokens that the block names without a change."""
+    partly = _partly_seen(block)
+    for place, token_id in zip(*block.rows.nft_owners[:2], strict=True) if partly else ():
+        token = block.rows.addresses[place]
+        storage = partly.get(token)
+        if storage is not None and storage.layout.standard == ERC721 and _is_unchanged(storage, NO_HOLDER, token_id):
+            yield token, NO_HOLDER, token_id
+
+
 def _named_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
-    """The holders of tokens that are older than what was seen of them, whom the block names without a change."""
-    partly: Mapping[bytes, TokenStorage] = {token: one for token, one in block.slots.items() if not one.layout.is_whole}
+    """The holders of such tokens whom the block names without a change."""
+    partly = _partly_seen(block)
     if not partly:
         return
     named = [(ERC20, place, at, NO_ID) for place, at in zip(*block.rows.erc20_deltas[:2], strict=True)]
@@ -233,8 +276,7 @@ def _named_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
     for of_standard, place, at, token_id in named:
         token, holder = block.rows.addresses[place], block.rows.addresses[at]
         storage = partly.get(token)
-        if storage is not None and storage.layout.standard == of_standard and holder != ZERO_ADDRESS:
-            slot = storage.layout.slot_of(holder, max(token_id, 0))
-            key = slot[1:].hex().encode()  # the first byte may be written in two ways
-            if not any(key in text for text in storage.texts):
-                yield token, holder, token_id
+        if storage is None or storage.layout.standard != of_standard or holder == ZERO_ADDRESS:
+            continue
+        if _is_unchanged(storage, holder, max(token_id, 0)):
+            yield token, holder, token_id

@@ -75,6 +75,7 @@ class BatchWriter:
         self._tx = tx
         self._is_embedded = is_embedded
         self._ids = ids
+        self._baselines = baselines
         self._gathered = BatchRows()
         self._folding = BalanceFolding(tx, ids.of, baselines, erc20, keys, is_embedded=is_embedded)
         self._tokens: Mapping[int, int] = {}  # stored ones among the batch's contracts: changes without a log so far
@@ -115,7 +116,8 @@ class BatchWriter:
     def _intern(self, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[_Interned]:
         """Give every address of the batch an ID, in chain order."""
         changes = [block.rows.balance_changes() for block in batch]
-        by_slots = IdSlots(self._tx, self._ids).changes(changes, [block.slots for block in batch])
+        slots_of_ids = IdSlots(self._tx, self._ids, self._baselines)
+        by_slots = slots_of_ids.changes(changes, [block.slots for block in batch])
         by_block = [
             [*block.rows.addresses, *_state_addresses(block), *slots.addresses()]
             for block, slots in zip(batch, by_slots, strict=True)

@@ -32,7 +32,8 @@ class SlotKey(NamedTuple):
 
 
 class SlotChange(NamedTuple):
-    """What a block changed of one slot, or that a log named it: `before` and `after` are None then."""
+    """What a block changed of one slot, or that a log named it: `before` and `after` are None then, or the owner of an
+    NFT by the contract's state."""
 
     token: bytes
     standard: int
@@ -90,11 +91,12 @@ class _Decoded(NamedTuple):
 
 
 class IdSlots:
-    """The slots of one batch of blocks."""
+    """The slots of one batch of blocks. `owners`: those of NFTs that were read from state, among other baselines."""
 
-    def __init__(self, tx: Transaction, ids: AddressIds) -> None:
+    def __init__(self, tx: Transaction, ids: AddressIds, owners: Mapping[tuple[bytes, bytes, int], int]) -> None:
         self._tx = tx
         self._ids = ids
+        self._owners = owners
         self._known: dict[tuple[bytes, str], SlotKey] = {}  # by token and key of the slot
         self._unclaimed: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
         self._room = UnclaimedRoom(tx)
@@ -160,6 +162,8 @@ class IdSlots:
                 words_before = self._unclaimed.pop((one.token, unclaimed_key(slot)), ())
                 history = [(block, layout.value_of(word)) for block, word in words_before]
             before, after = _values(layout, words) if words is not None else (None, None)
+            if words is None and is_new and not history and layout.standard == ERC721:
+                before = after = self._owners.get((one.token, NO_HOLDER, key.token_id))
             whole = layout.is_whole
             yield SlotChange(one.token, layout.standard, key, slot, before, after, True, is_new, whole, history)
 

@@ -148,6 +148,12 @@ class ChainStore:
             held |= {key for key, rows in zip(with_id, found, strict=True) if rows}
         return [key for key in (*without_id, *with_id) if key not in held]
 
+    def not_named(self, nfts: Sequence[HeldKey]) -> list[HeldKey]:
+        """The NFTs of which nothing is stored: no log has named them before."""
+        params = [{"token": token, "token_id": pack_uint(token_id)} for token, _, token_id in nfts]
+        found = self.read_each(SQL.named_nft, params)
+        return [key for key, rows in zip(nfts, found, strict=True) if not rows]
+
     # -- writing -----------------------------------------------------------------------------------------------
 
     async def commit(

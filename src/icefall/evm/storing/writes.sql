@@ -153,6 +153,10 @@ where holder = (select id from address where address = :holder) and token_addres
 select 1 from {by_id}_holding
 where holder = (select id from address where address = :holder) and token_address = :token and token_id = :token_id;
 
+-- name: named_nft
+select 1 from nft_owner
+where token = (select id from address where address = :token) and token_id = :token_id limit 1;
+
 -- name: put_erc20_balance
 insert into erc20_balance_recent (holder, token, block, balance) values (?, ?, ?, ?);
 

@@ -240,8 +240,8 @@ class PlatformState:
         if staker.is_delegator:
             at = staker.subnet_id, staker.node_id
             validator = self.current.validator(*at)
-            if staker.is_pending and (validator is None or validator.end < staker.end):
-                validator = self.pending.validator(*at) or validator
+            if validator is None or (staker.is_pending and validator.end < staker.end):
+                validator = self.pending.validator(*at) or validator  # it begins at the same second, or later
             staker = msgspec.structs.replace(staker, validator_seq=validator.seq if validator is not None else None)
         self.load_staker(staker)
         state = StakerState.PENDING if staker.is_pending else StakerState.CURRENT

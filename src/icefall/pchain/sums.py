@@ -75,7 +75,9 @@ class StakeBook:
             self.touched.add(key)
 
     def begin_validator(self, validator: PlatformStaker) -> DelegationSums:
-        found = DelegationSums(capacity=capacity_of(self._limits, validator, 0))
+        """Count a validator. Before Banff its delegators come first if they begin at the same second."""
+        before = self.delegations.get(validator.txid, DelegationSums())
+        found = msgspec.structs.replace(before, capacity=capacity_of(self._limits, validator, before.weight))
         self.delegations[validator.txid] = found
         return found
 

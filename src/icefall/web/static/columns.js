@@ -1,7 +1,7 @@
 // Columns of the tables that several pages show. On a phone a row has two lines: see `table`.
 import { h, icon } from "./dom.js";
 import { percent, short, whole } from "./format.js";
-import { address, badge, blockLink, clip, id, method, quantity, status, time, to, txLink } from "./parts.js";
+import { address, badge, blockLink, clip, id, method, quantity, time, to, txLink } from "./parts.js";
 
 // The token standards, as the API names them: the beginning of its fields, and the name shown. Those with IDs are NFTs.
 export const STANDARDS = [
@@ -17,7 +17,7 @@ const block = (chain) => ({ name: "Block", cell: (row) => blockLink(row.chainId 
 const hash = (chain, more = () => null) => ({
   name: "Transaction",
   on: "lead",
-  cell: (row) => [txLink(row.chainId || chain, row.txHash), h("span.phone-only", {}, more(row))],
+  cell: (row) => [txLink(row.chainId || chain, row.txHash), failedBadge(row), h("span.phone-only", {}, more(row))],
 });
 
 const isSame = (party, of) => party?.address?.toLowerCase() === of?.toLowerCase();
@@ -89,9 +89,8 @@ export const failedBadge = (row) => (row.txStatus === "0" ? badge("Failed", "bad
 export function txColumns({ chain, tokenOf, of }) {
   const native = (row) => tokenOf(row.chainId || chain) || { decimals: 18, symbol: "" };
   return [
-    hash(chain, (row) => [failedBadge(row), method(row.method)]),
+    hash(chain, (row) => method(row.method)),
     { name: "Method", cell: (row) => method(row.method) },
-    { name: "Status", cell: (row) => status(row.txStatus) },
     block(chain),
     age,
     from(chain, of),

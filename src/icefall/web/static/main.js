@@ -1,7 +1,7 @@
 // The frame around the pages: addresses after #, navigation, search box, keyboard.
 import { announce, h } from "./dom.js";
 import { config, hasMetrics, hasNode, loadConfig, resetCalls } from "./api.js";
-import { failure, header, keepInView, loading } from "./parts.js";
+import { failure, header, keepInView, later, loading } from "./parts.js";
 import { installThemeToggle } from "./theme-toggle.js";
 
 // Address, module of the page, and what it cannot be shown without.
@@ -121,9 +121,9 @@ function isTyping() {
 }
 
 function notShown(error, again) {
-  const home = h("p.state", {}, h("a.in-text", { href: "#/" }, "To the home page"));
   const title = header("Icefall", NOT_SHOWN[error.status] || "This page could not be loaded");
-  return h("div.page", {}, title, h("section.card", {}, failure(error, again), home));
+  const todo = later(async () => (await import("./advice.js")).advice(error.status), { rows: 2 });
+  return h("div.page", {}, title, h("section.card", {}, failure(error, again), todo));
 }
 
 // Keeps a choice (a tab, a range) in the address without loading the page again.

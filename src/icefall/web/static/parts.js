@@ -2,6 +2,7 @@
 import { add, announce, h, icon } from "./dom.js";
 import { ago, amount, dateTime, exact, money, short, when } from "./format.js";
 import { CallError, apiKey } from "./api.js";
+import { identicon } from "./identicon.js";
 
 // -- links ---------------------------------------------------------------------------------------------------------
 
@@ -54,11 +55,20 @@ export function address(chain, party, options = {}) {
   const given = typeof party === "string" ? { address: party } : party || {};
   if (!given.address) return h("span.quiet", {}, "none");
   const href = given.decimals !== undefined ? to.token(chain, given.address) : to.address(chain, given.address);
-  if (!given.name && !given.symbol) return id(given.address, { href, what: "address", ...options });
+  const mark = identicon(given.address);
+  if (!given.name && !given.symbol)
+    return h("span.who", {}, mark, id(given.address, { href, what: "address", ...options }));
   const name = clip(given.name || given.symbol, 40);
   if (options.full)
-    return [h("a", { href }, name), " ", id(given.address, { what: "address", full: true, isQuiet: true })];
-  return h("span.id", {}, h("a", { href, title: given.address }, name), copyButton(given.address, "address"));
+    return [mark, " ", h("a", { href }, name), " ", id(given.address, { what: "address", full: true, isQuiet: true })];
+  // Anyone may take a name: the last digits tell two of one name apart.
+  const digits = h("span.mono.quiet.digits", {}, given.address.slice(-4));
+  return h(
+    "span.who",
+    {},
+    mark,
+    h("span.id", {}, h("a", { href, title: given.address }, name), digits, copyButton(given.address, "address")),
+  );
 }
 
 export const txLink = (chain, hash, options) =>
@@ -106,8 +116,9 @@ export function badge(text, kind = "") {
   return h(kind ? `span.badge.${kind}` : "span.badge", {}, text);
 }
 
-export const chainStatus = (text) => (text === "OK" ? badge("OK", "good") : badge(text.toLowerCase(), "bad"));
-export const status = (txStatus) => (String(txStatus) === "1" ? badge("Success", "good") : badge("Failed", "bad"));
+// What is as it should be needs no mark: failures are seen because nothing else is coloured.
+export const chainStatus = (text) => (text === "OK" ? null : badge(text.toLowerCase(), "bad"));
+export const status = (txStatus) => (String(txStatus) === "1" ? badge("Success") : badge("Failed", "bad"));
 
 export function method(shown) {
   const name = shown.methodName

@@ -33,6 +33,12 @@ const LABELS = {
   ...Object.fromEntries(STANDARDS.map((one) => [listOf(one), `${one.name} transfers`])),
 };
 
+const NONE = {
+  listNative: "It has neither sent nor received a transaction.",
+  listInternals: "No contract has called it or sent it anything.",
+  ...Object.fromEntries(STANDARDS.map((one) => [listOf(one), `It has neither sent nor received ${one.name} tokens.`])),
+};
+
 function listOf({ key }) {
   return `list${key[0].toUpperCase()}${key.slice(1)}`;
 }
@@ -51,7 +57,7 @@ export async function render({ params, query, signal, remember }) {
       list({
         label: LABELS[what],
         columns,
-        none: "There are none.",
+        none: NONE[what],
         load: async (pageToken) => {
           const page = await data(`${base}/transactions:${what}`, { pageSize: 25, pageToken }, signal);
           return { rows: page.transactions, next: page.nextPageToken };

@@ -106,7 +106,7 @@ function transactions(chain, token, signal, status) {
   return list({
     label: "Transactions",
     columns: txColumns({ chain, tokenOf: () => token }),
-    none: "There are none.",
+    none: status ? "No transaction has failed." : "No transaction is indexed yet.",
     load: async (pageToken) => {
       const page = await data(path`/v1/chains/${chain}/transactions`, { pageSize: 25, pageToken, status }, signal);
       return { rows: page.transactions, next: page.nextPageToken };

@@ -81,7 +81,7 @@ class ChainCard {
   }
 
   showStatus(status) {
-    this.status.replaceChildren(chainStatus(status));
+    this.status.replaceChildren(...[chainStatus(status)].filter(Boolean));
   }
 
   async refresh() {

@@ -1,4 +1,5 @@
 import { h } from "../dom.js";
+import { advice } from "../advice.js";
 import { empty, header } from "../parts.js";
 
 export async function render() {
@@ -12,7 +13,7 @@ export async function render() {
         "section.card",
         {},
         empty("The address may be mistyped, or the page needs an interface that this installation does not offer."),
-        h("p.state", {}, h("a.in-text", { href: "#/" }, "To the home page")),
+        advice(404),
       ),
     ),
   };

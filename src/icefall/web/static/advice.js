@@ -1,0 +1,49 @@
+// What a reader can do where a page has nothing to show: loaded only then.
+import { h } from "./dom.js";
+import { clip } from "./parts.js";
+
+const link = (href, text) => h("a.in-text", { href }, text);
+const home = () => ["Begin at ", link("#/", "the home page"), "."];
+
+// The longest part of an address is what the reader looks for: a hash, an address, an ID.
+function wanted(hash) {
+  const parts = hash.replace(/^#\/?/, "").split("?")[0].split("/");
+  const longest = parts.reduce((best, part) => (part.length > best.length ? part : best), "");
+  try {
+    return decodeURIComponent(longest);
+  } catch {
+    return longest;
+  }
+}
+
+// `status`: of the answer that failed, undefined where there was none.
+export function advice(status, hash = location.hash) {
+  const text = wanted(hash);
+  const search = text.length > 3 && [
+    "Search for ",
+    link(`#/search/${encodeURIComponent(text)}?all`, clip(text, 24)),
+    " on all chains.",
+  ];
+  const rows = {
+    400: ["Compare it with the place that it was copied from: a digit may be missing.", search, home()],
+    404: [
+      "Compare it with the place that it was copied from: it may be mistyped, or of another chain.",
+      search,
+      ["If it is very new: ", link("#/operations", "Operations"), " shows how far each chain is indexed."],
+      home(),
+    ],
+  }[status] || [
+    ["See in ", link("#/operations", "Operations"), " whether all parts of this installation run."],
+    home(),
+  ];
+  return h(
+    "div.advice",
+    {},
+    h("h2", {}, "What you can do"),
+    h(
+      "ul.bullets",
+      {},
+      rows.filter(Boolean).map((row) => h("li", {}, row)),
+    ),
+  );
+}

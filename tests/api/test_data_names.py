@@ -15,6 +15,7 @@ from icefall.evm.storing.store import store_path
 
 CHAIN, ID = "geth-1", "1337"
 UNKNOWN = {"interface": {}, "live": {"name": "", "symbol": "", "decimals": 0}}
+UNREAD = {"interface": {}, "live": UNKNOWN["live"] | {"namesRead": False}}
 Apps = dict[str, InProcess]
 
 
@@ -34,7 +35,7 @@ def apps(folder: Path) -> Iterator[Apps]:
 
 
 def shown(item: dict[str, Any]) -> dict[str, Any]:
-    return {key: item[key] for key in ("name", "symbol", "decimals") if key in item}
+    return {key: item[key] for key in ("name", "symbol", "decimals", "namesRead") if key in item}
 
 
 def without_decimals(names: dict[str, Any]) -> dict[str, Any]:
@@ -44,6 +45,29 @@ def without_decimals(names: dict[str, Any]) -> dict[str, Any]:
 def first_holder(recorded: Naive, kind: str, token: bytes) -> str:
     parties = next(parties for tx in recorded.txs for parties, moved, _ in tx[kind] if moved == token)
     return address_text(max(parties))
+
+
+def balances(app: InProcess, recorded: Naive, token: bytes) -> dict[str, dict[str, Any]]:
+    """A balance of the token by the kind of its list, if somebody has one."""
+    found = {}
+    for kind, named, wanted in (
+        ("erc20", "listErc20", "contractAddresses"),
+        ("erc721", "listErc721", "contractAddress"),
+    ):
+        moved = {
+            address_text(party)
+            for tx in recorded.txs
+            for parties, of, _ in tx[kind]
+            if of == token
+            for party in parties
+        }
+        for holder in sorted(moved):
+            target = f"/v1/chains/{ID}/addresses/{holder}/balances:{named}?{wanted}={address_text(token)}"
+            held = app.result(target + "&filterSpamTokens=false" * (kind == "erc20"))[f"{kind}TokenBalances"]
+            if held:
+                found[kind] = held[0]
+                break
+    return found
 
 
 def check_token(app: InProcess, recorded: Naive, token: bytes, expected: dict[str, Any]) -> set[str]:
@@ -89,7 +113,7 @@ def test_an_address_that_is_no_token(dialect: str, apps: Apps) -> None:
     wallet = naive(CHAIN).txs[-1]["native"]["from"]["address"]
     target = f"/v1/chains/{ID}/addresses/{wallet}/balances:listErc20?contractAddresses=0x{'55' * 20}"
     (held,) = apps[dialect].result(target)["erc20TokenBalances"]
-    assert shown(held) == UNKNOWN[dialect]
+    assert shown(held) == UNREAD[dialect]
     tx = apps[dialect].result(f"/v1/chains/{ID}/addresses/{wallet}/transactions:listNative?pageSize=1")
     assert tx["transactions"][0]["from"] == {"address": wallet}
 
@@ -120,9 +144,11 @@ def test_names_that_were_not_read_yet(dialect: str, apps: Apps, folder: Path) ->
         text = address_text(token)
         for item in walked(apps[dialect], f"/v1/chains/{ID}/tokens/{text}/transfers", "transfers"):
             if "erc20Token" in item:
-                assert shown(item["erc20Token"]) == UNKNOWN[dialect]
+                assert shown(item["erc20Token"]) == UNREAD[dialect]
             if "erc721Token" in item:
-                assert shown(item["erc721Token"]) == without_decimals(UNKNOWN[dialect])
+                assert shown(item["erc721Token"]) == without_decimals(UNREAD[dialect])
         contract = apps[dialect].result(f"/v1/chains/{ID}/addresses/{text}")
         is_erc20 = contract["ercType"] == "ERC-20"
-        assert shown(contract) == (UNKNOWN[dialect] if is_erc20 else without_decimals(UNKNOWN[dialect]))
+        assert shown(contract) == (UNREAD[dialect] if is_erc20 else without_decimals(UNREAD[dialect]))
+        for kind, held in balances(apps[dialect], recorded, token).items():
+            assert shown(held) == (UNREAD[dialect] if kind == "erc20" else without_decimals(UNREAD[dialect]))

@@ -143,6 +143,7 @@ def _shown(one: Sample, by_topic: dict[bytes, list[Emitted]], chain_ids: Mapping
         "name": "",
         "symbol": "",
         "decimals": 0,
+        **({"namesRead": False} if fee else {}),
         "ercType": "ERC-20",
         "value": str(fee),
     }

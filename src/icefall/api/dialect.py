@@ -143,7 +143,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True):
     unknown_is_empty: Annotated[bool, DialectDifference(
         "unknown name, symbol or decimals of a token or contract: not read yet, or not returned by the contract",
         False, "absent",
-        True, "`\"\"` and 0; absent from senders and recipients, which need not be tokens")]
+        True, "`\"\"` and 0, with `namesRead` false until they were read; absent from senders and recipients, which "
+              "need not be tokens")]
 # fmt: on
 
 

@@ -4,15 +4,15 @@ every holder at every block with balanceOf."""
 import asyncio
 import hashlib
 import random
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tests.evm.adversarial.nodes import CHAIN_ID, Node
 from tests.evm.indexed import Indexing, indexing_of, open_store
 from tests.evm.liars.assembler import deployment
-from tests.evm.liars.contracts import proxy_code, token_code
+from tests.evm.liars.contracts import ASKED_SIZE, asking_code, proxy_code, token_code
 from tests.evm.liars.ids import ID_LAYOUTS, UntrueIds
 from tests.evm.liars.tokens import LAYOUTS, UntrueToken
 from tests.store.opened import open_reader
@@ -31,8 +31,8 @@ from icefall.wire.evm.hashes import created_address
 
 HOLDERS = 12
 GAS = 5_000_000
-UNTRUE_EVERY = 2  # every other token
 _ONLY_MAX = 100
+_ASKED_MAX = 400  # in one call of the asking contract
 
 
 class Result(NamedTuple):
@@ -44,13 +44,18 @@ class Result(NamedTuple):
 class UntrueChain:
     """The tokens on a node, and what happens to them."""
 
-    def __init__(self, node: Node, tokens: int, seed: int, per_block: int, *, with_ids: int = 0) -> None:
+    def __init__(
+        self, node: Node, tokens: int, seed: int, per_block: int, *, with_ids: int = 0, untrue_every: int = 2
+    ) -> None:
+        """`untrue_every`: of so many tokens one lies."""
         self.node = node
+        self._unsent: list[tuple[str, list[Any]]] = []
         self._draw = random.Random(seed)
         self._per_block = per_block
         self.holders = [hashlib.sha256(b"holder %d" % number).digest()[:20] for number in range(HOLDERS)]
         self._account = bytes.fromhex(node.call("eth_accounts")[0][2:])
         self._nonce = 0
+        self.asking = self._created(asking_code())
         codes = list(LAYOUTS)
         implementations = {code: self._created(token_code(code)) for code in codes}
         self.tokens: dict[bytes, UntrueToken] = {}
@@ -58,7 +63,7 @@ class UntrueChain:
         self._upgraded: list[bytes] = []
         self._implementations = implementations
         for number in range(tokens):
-            code, is_untrue = codes[number % len(codes)], number % UNTRUE_EVERY == 0
+            code, is_untrue = codes[number % len(codes)], number % untrue_every == 0
             is_proxy = number % 5 == 4
             address = self._created(proxy_code() if is_proxy else token_code(code))
             if is_proxy:
@@ -113,7 +118,13 @@ class UntrueChain:
         return [*self.tokens, *self._upgraded]
 
     def mine(self) -> None:
+        """Send what is to be sent, and mine until nothing is left."""
+        for sent in self.node.batch(self._unsent):
+            assert sent is not None, "a transaction was refused"
+        self._unsent.clear()
         self.node.call("evm_mine")
+        while int(self.node.call("txpool_status")["pending"], 16):
+            self.node.call("evm_mine")
 
     def _created(self, code: bytes) -> bytes:
         address = created_address(self._account, self._nonce)
@@ -122,7 +133,7 @@ class UntrueChain:
 
     def _send(self, to: bytes | None, data: bytes) -> None:
         tx = {"from": "0x" + self._account.hex(), "data": "0x" + data.hex(), "gas": hex(GAS), "nonce": hex(self._nonce)}
-        self.node.call("eth_sendTransaction", tx if to is None else tx | {"to": "0x" + to.hex()})
+        self._unsent.append(("eth_sendTransaction", [tx if to is None else tx | {"to": "0x" + to.hex()}]))
         self._nonce += 1
 
 
@@ -142,9 +153,9 @@ async def following(node: Node, path: Path) -> AsyncIterator[Indexing]:
         store.close()
 
 
-async def caught_up(node: Node, found: Indexing) -> None:
+async def caught_up(node: Node, found: Indexing, limit_s: float = LIMIT_S) -> None:
     """Wait until the newest block of the node is stored."""
-    async with asyncio.timeout(LIMIT_S):
+    async with asyncio.timeout(limit_s):
         while True:
             newest = await asyncio.to_thread(node.call, "eth_getBlockByNumber", "latest", False)
             tip = found.store.tip()
@@ -153,24 +164,25 @@ async def caught_up(node: Node, found: Indexing) -> None:
             await asyncio.sleep(0.02)
 
 
-async def audited(node: Node, found: Indexing) -> None:
+async def audited(node: Node, found: Indexing, limit_s: float = LIMIT_S) -> None:
     """Wait until everything is stored and audited."""
-    await caught_up(node, found)
-    async with asyncio.timeout(LIMIT_S):
+    await caught_up(node, found, limit_s)
+    async with asyncio.timeout(limit_s):
         while (tip := found.store.tip()) is None or found.follower.auditor.audited_to() < tip.number:
             await asyncio.sleep(0.02)
 
 
-async def compare(node: Node, path: Path, tokens: Sequence[bytes], holders: Sequence[bytes], blocks: range) -> Result:
+async def compare(chain: UntrueChain, path: Path, blocks: range) -> Result:
     """Every balance at every block, as it is read for an answer, and as the contract answers."""
+    node, tokens, holders = chain.node, chain.addresses, chain.holders
     upstream = EvmUpstream([node.url], CHAIN_ID, RecordingLog())
     compared, wrong = 0, []
     with closing(open_reader(path)) as reader:
         balances = BalanceReader(reader, upstream)
         try:
             for block in blocks:
-                calls = [(token, holder) for holder in holders for token in tokens]
-                true = await asyncio.to_thread(_state, node, calls, block)
+                calls = [balance_of(token, holder) for holder in holders for token in tokens]
+                true = await asyncio.to_thread(_answers, chain, calls, block)
                 for place, holder in enumerate(holders):
                     found: dict[bytes, int] = {}
                     for start in range(0, len(tokens), _ONLY_MAX):
@@ -189,23 +201,26 @@ async def compare(node: Node, path: Path, tokens: Sequence[bytes], holders: Sequ
 
 
 def compare_ids(
-    node: Node, found: Indexing, tokens: Mapping[bytes, UntrueIds], holders: Sequence[bytes], blocks: range
+    chain: UntrueChain, found: Indexing, tokens: Sequence[bytes], holders: Sequence[bytes], blocks: range
 ) -> Result:
     """Every owner and every amount of an ID that a log has named, at every block, as it is stored and as the contract
     answers."""
+    histories: dict[tuple[bytes, tuple[bytes, int]], dict[int, int]] = {}
+    calls: list[ContractCall] = []
+    for token in tokens:
+        for key, call in chain.id_tokens[token].calls(token, holders).items():
+            if (history := _stored(found.store, token, *key)) is not None:
+                histories[token, key] = history
+                calls.append(call)
     compared, wrong = 0, []
-    for token, one in tokens.items():
-        calls = one.calls(token, holders)
-        stored = {key: _stored(found.store, token, *key) for key in calls}
-        keys = [key for key in calls if stored[key] is not None]
-        for block in blocks:
-            true = _answers(node, [calls[key] for key in keys], block)
-            for key, expected in zip(keys, true, strict=True):
-                history = stored[key] or {}
-                value = next((history[at] for at in sorted(history, reverse=True) if at <= block), 0)
-                compared += 1
-                if value != expected:
-                    wrong.append(f"block {block}: {one.code} {token.hex()} {key}: {value}, {expected}")
+    for block in blocks:
+        true = _answers(chain, calls, block)
+        for ((token, key), history), expected in zip(histories.items(), true, strict=True):
+            value = next((history[at] for at in sorted(history, reverse=True) if at <= block), 0)
+            compared += 1
+            if value != expected:
+                code = chain.id_tokens[token].code
+                wrong.append(f"block {block}: {code} {token.hex()} {key}: {value}, {expected}")
     return Result(compared, wrong, 0)
 
 
@@ -230,13 +245,18 @@ def _stored(store: ChainStore, token: bytes, holder: bytes, token_id: int) -> di
     return {block: unpack_uint(amount) for block, amount in rows} or None
 
 
-def _state(node: Node, calls: Sequence[tuple[bytes, bytes]], block: int) -> list[int]:
-    return _answers(node, [balance_of(token, holder) for token, holder in calls], block)
-
-
-def _answers(node: Node, calls: Sequence[ContractCall], block: int) -> list[int]:
-    asked = []
-    for call in calls:
-        params = [{"to": "0x" + call.to.hex(), "data": "0x" + call.data.hex()}, hex(block)]
-        asked.append(("eth_call", params))
-    return [int(answer, 16) if answer and len(answer) == 66 else 0 for answer in node.batch(asked)]
+def _answers(chain: UntrueChain, calls: Sequence[ContractCall], block: int) -> list[int]:
+    """What contracts answer, a word each; zero where one reverts or is not there yet."""
+    to, asked, sizes = "0x" + chain.asking.hex(), [], []
+    for start in range(0, len(calls), _ASKED_MAX):
+        some = calls[start : start + _ASKED_MAX]
+        data = b"".join(one.to.rjust(32, b"\0") + one.data.ljust(ASKED_SIZE - 32, b"\0") for one in some)
+        asked.append(("eth_call", [{"to": to, "data": "0x" + data.hex()}, hex(block)]))
+        sizes.append(len(some))
+    found: list[int] = []
+    for size, answer in zip(sizes, chain.node.batch(asked), strict=True):
+        assert answer is not None, "a call failed"
+        words = bytes.fromhex(answer[2:]) or bytes(32 * size)  # the asking contract is not there yet
+        assert len(words) == 32 * size, len(words)
+        found += [int.from_bytes(words[at : at + 32], "big") for at in range(0, len(words), 32)]
+    return found

@@ -148,6 +148,24 @@ def proxy_code() -> bytes:
     )
 
 
+ASKED_SIZE = 128  # bytes of a question to the asking contract: a contract, and its call data of up to 96 bytes
+
+
+def asking_code() -> bytes:
+    """A contract that makes many calls in one: its call data is a list of questions, its answer a word for each, zero
+    where a call reverts."""
+    return assembled(
+        """
+        0
+        next: DUP1 CALLDATASIZE EQ @end JUMPI
+        96 DUP2 32 ADD 0 CALLDATACOPY
+        32 DUP2 2 SHR 128 ADD 68 0 DUP5 CALLDATALOAD GAS STATICCALL POP
+        128 ADD @next JUMP
+        end: 2 SHR 128 RETURN
+        """
+    )
+
+
 def clone_code(target: bytes) -> bytes:
     """A minimal clone (EIP-1167)."""
     return bytes.fromhex("363d3d373d3d3d363d73") + target + bytes.fromhex("5af43d82803e903d91602b57fd5bf3")

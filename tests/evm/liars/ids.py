@@ -28,7 +28,9 @@ ID_LAYOUTS = {
     "erc1155": _layout(ERC1155, 0),
     "erc1155 by holder": _layout(ERC1155, 6, holder_first=True),
     "erc1155 namespaced": _layout(ERC1155, NAMESPACES[2]),
+    "erc721a": _layout(ERC721, 4),  # the owner of the nearest lower ID that has one: no proof
 }
+_SEARCHED = "erc721a"
 
 
 class UntrueIds:
@@ -46,11 +48,23 @@ class UntrueIds:
     def has_owners(self) -> bool:
         return self.layout.standard == ERC721
 
+    @property
+    def is_provable(self) -> bool:
+        return self.code != _SEARCHED
+
     def first(self) -> bytes:
-        """Mint the first ID, honestly."""
+        """Mint the first ID, honestly; of an ERC-721A all of them, with one slot."""
+        if not self.is_provable:
+            self._owners = dict.fromkeys(IDS, self._holders[0])
+            moves = [Move(ZERO, self._holders[0], token_id) for token_id in IDS]
+            return run_data(
+                {self.layout.slot_of(b"", IDS[0]): int.from_bytes(self._holders[0], "big")}, moves, nft=True
+            )
         return self._moved(self._holders[0], IDS[0], ZERO, logged=(ZERO, self._holders[0], IDS[0]))
 
     def next(self) -> bytes:
+        if not self.is_provable:
+            return self._searched_move()
         token_id, to, other = self._draw.choice(IDS), self._draw.choice(self._holders), self._draw.choice(self._holders)
         sender = self._owners.get(token_id, ZERO) if self.has_owners else self._draw.choice(self._holders)
         tricks: list[Callable[[], bytes]] = [
@@ -62,6 +76,16 @@ class UntrueIds:
             lambda: run_data({self._draw.randbytes(32): self._draw.randrange(1, 10**9)}),
         ]
         return self._draw.choices(tricks, [5, 1, 1, 1, 1, 1])[0]()
+
+    def _searched_move(self) -> bytes:
+        """Move an ID of an ERC-721A, honestly: the next one gets a slot of its own, as it stays where it was."""
+        token_id, to = self._draw.choice(IDS), self._draw.choice(self._holders)
+        sender = self._owners[token_id]
+        self._owners[token_id] = to
+        slots = {self.layout.slot_of(b"", token_id): int.from_bytes(to, "big")}
+        if token_id + 1 in self._owners:
+            slots[self.layout.slot_of(b"", token_id + 1)] = int.from_bytes(self._owners[token_id + 1], "big")
+        return run_data(slots, [Move(sender, to, token_id)], nft=True)
 
     def calls(self, token: bytes, holders: Sequence[bytes]) -> dict[tuple[bytes, int], ContractCall]:
         """What may be asked, by holder (none for an NFT) and ID."""

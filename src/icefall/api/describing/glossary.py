@@ -233,6 +233,7 @@ FIELDS: dict[str, str] = {
     "totalHolders": "Number of addresses that hold some now.",
     "totalTokens": "Number of NFTs that exist; of ERC-1155, of token IDs that ever moved.",
     "countedToBlock": "Block up to which transfers are counted; absent before the first count.",
+    "namesRead": "False: name, symbol and decimals were not read from the contract yet; absent once they were.",
     "isTrusted": "Whether balances follow from transfers; false: the contract's state differs from its logs.",
     "balanceSource": "How balances are known: `storage` of the contract, logs that were `audited`, or `logs` alone.",
     "holders": "The holders, largest balance first.",

@@ -23,14 +23,15 @@ CACHED_MAX = 50_000  # addresses whose details are cached, most of them of no to
 
 
 class TokenDetails(msgspec.Struct, frozen=True):
-    """Name and symbol empty, `decimals` None: the contract returned no valid one, or was not called yet. While they are
-    read again, those that were read before stay."""
+    """Name and symbol empty, `decimals` None: the contract returned no valid one, or was not called yet (`is_read`).
+    While they are read again, those that were read before stay."""
 
     name: str = ""
     symbol: str = ""
     decimals: int | None = None
     price: str | None = None  # in the requested currency
     logo_uri: str = ""  # of the operator's token list
+    is_read: bool = False  # from the contract or from the list
 
 
 class ListedToken(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,10 +48,10 @@ def details_of(
 ) -> TokenDetails:
     """Make details of what the contract returned and, where it returned nothing, of the stored `listed`."""
     if listed is None:
-        return TokenDetails(name or "", symbol or "", decimals, price)
+        return TokenDetails(name or "", symbol or "", decimals, price, is_read=name is not None)
     known = _LISTED_DECODER.decode(listed)
     decimals = known.decimals if decimals is None else decimals
-    return TokenDetails(name or known.name, symbol or known.symbol, decimals, price, known.logo_uri)
+    return TokenDetails(name or known.name, symbol or known.symbol, decimals, price, known.logo_uri, is_read=True)
 
 
 _LISTED_DECODER = msgspec.json.Decoder(ListedToken)

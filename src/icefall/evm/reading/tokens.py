@@ -39,6 +39,7 @@ class ContractRead(msgspec.Struct, frozen=True, gc=False):
     symbol: str
     decimals: int | None
     has_code: bool
+    is_read: bool  # name, symbol and decimals
 
 
 class NftRead(msgspec.Struct, frozen=True, gc=False):
@@ -153,7 +154,8 @@ def _token(row: Row) -> TokenRead:
 def _contract(row: Row) -> ContractRead:
     standards, probed, name, symbol, decimals, listed, has_code = row
     known = details_of(name, symbol, decimals, None, listed)
-    return ContractRead(erc_type(standards or 0, probed), known.name, known.symbol, known.decimals, bool(has_code))
+    kind, has = erc_type(standards or 0, probed), bool(has_code)
+    return ContractRead(kind, known.name, known.symbol, known.decimals, has, known.is_read)
 
 
 def _nft(row: Row) -> NftRead:

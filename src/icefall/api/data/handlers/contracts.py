@@ -1,8 +1,10 @@
 """Handlers of contracts: a single one, and those that an account or a contract deployed."""
 
+from typing import Any
+
 from msgspec import UNSET, UnsetType
 
-from icefall.api.data.render.tokens import decimals_or_unknown, text_or_unknown
+from icefall.api.data.render.tokens import decimals_or_unknown, text_or_unknown, unread_or_absent
 from icefall.api.data.schema.tokens import (
     NFT_CONTRACTS,
     Contract,
@@ -59,12 +61,16 @@ def _result(
     text, details = address_text(address), _details(deployment)
     if contract is None or not contract.erc_type:
         return UnknownContract(address=text, deployment_details=details)
-    name, symbol = text_or_unknown(dialect, contract.name), text_or_unknown(dialect, contract.symbol)
+    shared: dict[str, Any] = {
+        "name": text_or_unknown(dialect, contract.name),
+        "symbol": text_or_unknown(dialect, contract.symbol),
+        "names_read": unread_or_absent(dialect, is_read=contract.is_read),
+        "address": text,
+        "deployment_details": details,
+    }
     if contract.erc_type == "ERC-20":
-        decimals = decimals_or_unknown(dialect, contract.decimals)
-        return Erc20Contract(name=name, symbol=symbol, decimals=decimals, address=text, deployment_details=details)
-    result = NFT_CONTRACTS[contract.erc_type]
-    return result(name=name, symbol=symbol, address=text, deployment_details=details)
+        return Erc20Contract(**shared, decimals=decimals_or_unknown(dialect, contract.decimals))
+    return NFT_CONTRACTS[contract.erc_type](**shared)
 
 
 def _details(deployment: DeploymentRead | None) -> DeploymentDetails | UnsetType:

@@ -14,6 +14,7 @@ from icefall.api.data.render.tokens import (
     erc1155_metadata,
     logo_or_absent,
     text_or_unknown,
+    unread_or_absent,
 )
 from icefall.api.data.schema.balances import Erc721TokenBalance, Erc1155TokenBalance, NativeTokenBalance, NftBalance
 from icefall.api.http.structs import address_text
@@ -91,6 +92,7 @@ def _held_token(context: AnswerContext, address: bytes, details: TokenDetails) -
         "symbol": text_or_unknown(context.dialect, details.symbol),
         "decimals": decimals_or_unknown(context.dialect, details.decimals),
         "logoUri": logo_or_absent(details),
+        "namesRead": unread_or_absent(context.dialect, is_read=details.is_read),
         "ercType": "ERC-20",
         "price": context.money.price(details.price),
         "chainId": context.chain_id,
@@ -105,6 +107,7 @@ def erc721_balance(context: AnswerContext, held: NftHeld) -> Erc721TokenBalance:
         address=address_text(held.token),
         name=text_or_unknown(context.dialect, details.name),
         symbol=text_or_unknown(context.dialect, details.symbol),
+        names_read=unread_or_absent(context.dialect, is_read=details.is_read),
         token_id=str(held.token_id),
         token_uri=nft.token_uri,
         metadata=erc721_metadata(context, nft),

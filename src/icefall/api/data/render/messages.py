@@ -103,6 +103,7 @@ def _reward(context: MessageContext, message: JoinedMessage) -> RewardDetails:
         symbol=details.symbol,
         decimals=details.decimals or 0,
         logo_uri=logo_or_absent(details),
+        names_read=UNSET if details.is_read or not fee.amount else False,
         price=context.money.price(details.price),
         value=str(fee.amount),
     )

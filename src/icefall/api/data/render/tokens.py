@@ -65,6 +65,11 @@ def decimals_or_unknown(dialect: Dialect, decimals: int | None) -> int | UnsetTy
     return decimals
 
 
+def unread_or_absent(dialect: Dialect, *, is_read: bool) -> bool | UnsetType:
+    """False where fields are empty because they were not read yet; absent everywhere else."""
+    return False if dialect.unknown_is_empty and not is_read else UNSET
+
+
 def erc20_token(context: AnswerContext, address: bytes, ref: int) -> str:
     """Render an Erc20Token as JSON."""
     rendered = context.erc20_tokens.get((address, ref))
@@ -86,6 +91,7 @@ def _erc20_text(dialect_name: str, money: Money, address: bytes, details: TokenD
             symbol=text_or_unknown(dialect, details.symbol),
             decimals=decimals_or_unknown(dialect, details.decimals),
             logo_uri=logo_or_absent(details),
+            names_read=unread_or_absent(dialect, is_read=details.is_read),
             price=money.price(details.price),
         )
     )
@@ -98,6 +104,7 @@ def erc721_token(context: AnswerContext, address: bytes, ref: int, token_id: int
         address=address_text(address),
         name=text_or_unknown(context.dialect, details.name),
         symbol=text_or_unknown(context.dialect, details.symbol),
+        names_read=unread_or_absent(context.dialect, is_read=details.is_read),
         token_id=str(token_id),
         token_uri=nft.token_uri,
         metadata=erc721_metadata(context, nft),

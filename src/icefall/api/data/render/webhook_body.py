@@ -135,6 +135,7 @@ def _transfers(rows: Sequence[TransferRead], tokens: Any) -> dict[str, list[dict
                 "name": details.name,
                 "symbol": details.symbol,
                 "decimals": decimals,
+                **({} if details.is_read else {"namesRead": False}),
                 "valueWithDecimals": with_decimals(value, decimals),
             },
         }

@@ -79,6 +79,7 @@ class Erc20TokenBalance(RestResult, frozen=True, gc=False, kw_only=True):
     symbol: str | UnsetType = UNSET
     decimals: int | UnsetType = UNSET
     logo_uri: str | UnsetType = UNSET
+    names_read: bool | UnsetType = UNSET
     erc_type: Literal["ERC-20"] = "ERC-20"
     price: Price | UnsetType = UNSET
     chain_id: str
@@ -91,6 +92,7 @@ class Erc721TokenBalance(RestResult, frozen=True, gc=False, kw_only=True, tag_fi
     address: str
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
+    names_read: bool | UnsetType = UNSET
     token_id: str
     token_uri: str
     metadata: Erc721Metadata

@@ -51,6 +51,7 @@ class RewardDetails(RestResult, frozen=True, kw_only=True):
     symbol: str
     decimals: int
     logo_uri: str | UnsetType = UNSET
+    names_read: bool | UnsetType = UNSET
     erc_type: Literal["ERC-20"] = "ERC-20"
     price: Price | UnsetType = UNSET
     value: str

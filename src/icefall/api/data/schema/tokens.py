@@ -64,6 +64,7 @@ class Erc20Token(RestResult, frozen=True, gc=False, kw_only=True):
     symbol: str | UnsetType = UNSET
     decimals: int | UnsetType = UNSET
     logo_uri: str | UnsetType = UNSET
+    names_read: bool | UnsetType = UNSET
     erc_type: Literal["ERC-20"] = "ERC-20"
     price: Price | UnsetType = UNSET
 
@@ -101,6 +102,7 @@ class Erc721Token(RestResult, frozen=True, gc=False, kw_only=True):
     address: str
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
+    names_read: bool | UnsetType = UNSET
     erc_type: Literal["ERC-721"] = "ERC-721"
     token_id: str
     token_uri: str
@@ -165,6 +167,7 @@ class Erc20Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", 
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
     decimals: int | UnsetType = UNSET
+    names_read: bool | UnsetType = UNSET
     address: str
     deployment_details: DeploymentDetails | UnsetType = UNSET
 
@@ -172,6 +175,7 @@ class Erc20Contract(RestResult, frozen=True, kw_only=True, tag_field="ercType", 
 class NftContract(RestResult, frozen=True, kw_only=True):
     name: str | UnsetType = UNSET
     symbol: str | UnsetType = UNSET
+    names_read: bool | UnsetType = UNSET
     address: str
     deployment_details: DeploymentDetails | UnsetType = UNSET
 

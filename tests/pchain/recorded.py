@@ -16,6 +16,7 @@ from icefall.node.sync.verify import ChainLinks, ChainPosition, FollowedChain, v
 from icefall.observe.log import LevelPage, Logs
 from icefall.primary.chains import XChain, foreign_chains
 from icefall.primary.network import Network, NetworkSettings, PlatformSettings, network_of
+from icefall.primary.outbox import PrimaryOutbox
 from icefall.primary.platform import PlatformChain, executed_chains
 from icefall.upstream.node import FetchedContainer
 from icefall.wire.text import checksum_hex
@@ -60,7 +61,15 @@ def recorded_containers(recording: str) -> list[RecordedContainer]:
 class Playback:
     """The chains of a recorded network on a store. `platform` is P."""
 
-    def __init__(self, directory: Path, recording: str, *, indexed: bool = True, store: Store | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        recording: str,
+        *,
+        indexed: bool = True,
+        store: Store | None = None,
+        outbox: PrimaryOutbox | None = None,
+    ) -> None:
         self.recording = recording
         self.network = recorded_network(recording)
         self.store = store or open_store(store_path(directory), PACKAGE)
@@ -68,11 +77,19 @@ class Playback:
         page.put("P", "OFF", "OFF")
         foreign = foreign_chains(self.network, self.store, indexed=indexed)
         log = Logs("test", page, None, "plain")["P"]
-        followed, platform = executed_chains(self.network, self.store, foreign, log, lambda: 0.0)
+        followed, platform = executed_chains(self.network, self.store, foreign, log, lambda: 0.0, outbox)
         assert platform is not None
         self.platform: PlatformChain = platform
         spec = self.network.asset_chains[0]
-        self.ledger = Ledger(self.store, spec.rules, spec.genesis, spec.block_0, self.network.subnet_of)
+        self.ledger = Ledger(
+            self.store,
+            spec.rules,
+            spec.genesis,
+            spec.block_0,
+            self.network.subnet_of,
+            outbox.put_asset if outbox is not None else None,
+            outbox.preparing("X") if outbox is not None else None,
+        )
         x_id = spec.chain.chain_id
         self.chains: dict[str, FollowedChain] = {**followed, "X": XChain(self.ledger)}
         self._links = {name: ChainLinks(name, x_id, None) for name in self.chains}

@@ -30,6 +30,8 @@ MIGRATIONS = {
     "access/0102_webhooks.sqlite.sql": "7041837631387116",
     "access/0103_export_jobs.postgres.sql": "ea3de775ac0f3c52",
     "access/0103_export_jobs.sqlite.sql": "7d4ee6f93b5403ce",
+    "access/0104_webhook_filter.postgres.sql": "6c9682341ed96883",
+    "access/0104_webhook_filter.sqlite.sql": "6c9682341ed96883",
     "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
     "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
     "evm/0103_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",
@@ -56,6 +58,8 @@ MIGRATIONS = {
     "node/0104_lists.sqlite.sql": "9934689ea8202733",
     "node/0105_stake_lists.postgres.sql": "011da49a89866873",
     "node/0105_stake_lists.sqlite.sql": "9d57c32dc551e3de",
+    "node/0106_webhook_outbox.postgres.sql": "712a514b73fee9ab",
+    "node/0106_webhook_outbox.sqlite.sql": "b1534170c5ac184d",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

@@ -83,7 +83,8 @@ create table webhook (
   start_block bigint,
   created bigint not null,
   version bigint not null,
-  settled_block bigint not null default -1
+  settled_block bigint not null default -1,
+  filter text not null default ''
 );
 create index webhook_by_owner on webhook (owner, created, id);
 create index webhook_by_chain on webhook (chain_id, version);

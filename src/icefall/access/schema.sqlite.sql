@@ -88,7 +88,8 @@ create table webhook (
   start_block integer, -- the first block that is matched; null until the indexer has seen the webhook
   created integer not null, -- Unix time in milliseconds
   version integer not null, -- grows with every change of any webhook, so that the indexer reads only what has changed
-  settled_block integer not null default -1 -- what was to be sent up to this block has ended, and may be deleted
+  settled_block integer not null default -1, -- what was to be sent up to this block has ended, and may be deleted
+  filter text not null default '' -- of webhooks of the primary network: which keys and sub-events, as JSON
 ) without rowid;
 create index webhook_by_owner on webhook (owner, created, id);
 create index webhook_by_chain on webhook (chain_id, version);

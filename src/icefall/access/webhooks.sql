@@ -3,7 +3,7 @@
 
 -- fragment: columns
 id, owner, event_type, chain_id, url, name, description, status, reason, include_internal_txs, include_logs, signatures,
-confirmations, ordered, start_block, created
+confirmations, ordered, start_block, created, filter
 
 -- fragment: next_version
 (select coalesce(max(version), 0) + 1 from webhook)
@@ -18,7 +18,7 @@ select 1 from pg_advisory_xact_lock(7310001);
 -- name: add_webhook
 insert into webhook ({columns}, version)
 values (:id, :owner, :event_type, :chain_id, :url, :name, :description, :status, :reason, :include_internal_txs,
-  :include_logs, :signatures, :confirmations, :ordered, :start_block, :created, {next_version});
+  :include_logs, :signatures, :confirmations, :ordered, :start_block, :created, :filter, {next_version});
 
 -- name: webhook
 select {columns} from webhook where id = :id;

@@ -18,6 +18,7 @@ from icefall.compose.child import DRAINING, ENGINE, READY, watch_stop
 from icefall.compose.node_setup import configured_network, node_logs, unstored_path
 from icefall.compose.stores import Stores, stores_of
 from icefall.compose.webhook_state import WebhookState, watch_webhooks
+from icefall.compose.webhooks import primary_outbox
 from icefall.config.settings import Config
 from icefall.db.disk import DiskGuard, GuardedStore
 from icefall.db.engine import Store, StoreError, StoreLost, Transaction
@@ -39,13 +40,17 @@ from icefall.observe.program import program_pid, program_processes
 from icefall.primary.chains import foreign_chains, genesis_time, import_history, index_x, put_state
 from icefall.primary.listed import ListedCore, ListedPlatform, Steps, list_stored
 from icefall.primary.network import AssetChainSpec, LearnedNetwork, Network
+from icefall.primary.outbox import PrimaryOutbox
 from icefall.primary.platform import executed_chains
 from icefall.primary.sync import NodeFollowing, check_upstreams, learn
+from icefall.webhooks.model import PRIMARY
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.ids import network_name
 from icefall.xchain.chain import AssetChain, BlockPace
 from icefall.xchain.ledger import Ledger
 from icefall.xchain.listed import StoredTxs
+from icefall.xchain.model import AcceptedBlock
+from icefall.xchain.store import Checkpoint
 
 _WATCH_EVERY_S = 1.0
 
@@ -79,6 +84,7 @@ class EngineContext(NamedTuple):
     stores: Stores
     indexes: bool
     webhooks: WebhookState
+    outbox: PrimaryOutbox
 
 
 async def run_engine(config: Config, *, indexes: bool, restarted: bool = False) -> int:
@@ -133,6 +139,7 @@ class RunningEngine(NamedTuple):
         if self.services.following:
             await self.services.following.close()
         self.context.webhooks.close()
+        self.context.outbox.close()
         self.context.store.close()
         self.context.stores.close()
 
@@ -155,9 +162,10 @@ async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, 
 
     disk = DiskGuard(data_dir, config.system_tracker_disk_required_available_space_percentage)
     logs = node_logs(config, "engine", network, create=True)
-    chain_ids = [chain.id for chain in config.chain]
+    chain_ids = [*(chain.id for chain in config.chain), PRIMARY]
     webhooks = WebhookState(stores, lambda: chain_ids)
-    context = EngineContext(config, network, store, logs, disk, stores, indexes, webhooks)
+    outbox = primary_outbox(config, stores, network)
+    context = EngineContext(config, network, store, logs, disk, stores, indexes, webhooks, outbox)
     if not restarted:
         counters.clear(data_dir / "run")
     ensure_identity(data_dir / "staking")
@@ -177,7 +185,7 @@ async def _start(config: Config, stop: Callable[[int], None], *, indexes: bool, 
         loops.append(partial(_watch_session, store))
     if config.chain:
         loops.append(partial(watch_chain_checks, _chain_checks(context), health))
-        loops.append(partial(watch_webhooks, context.webhooks, health))
+    loops.append(partial(watch_webhooks, context.webhooks, health))
     tasks = [asyncio.create_task(loop()) for loop in loops]
     for task in tasks:
         task.add_done_callback(lambda done: _ended(done, log, stop))
@@ -193,7 +201,7 @@ def _listed(context: EngineContext, services: ChainServices) -> list[Steps]:
     return [
         StoredTxs(store, context.network.genesis.x_chain_id),
         ListedPlatform(store),
-        ListedCore(store, services.foreign["C"]),
+        ListedCore(store, services.foreign["C"], context.outbox),
     ]
 
 
@@ -232,7 +240,7 @@ async def _chain_services(context: EngineContext) -> ChainServices:
     await store.write(lambda tx: tx.run(SQL.put_meta, {"name": "bootstrapping", "value": "[]"}))
     pace = BlockPace(config.block_time / 1e9, config.block_txs_max)
     foreign = foreign_chains(network, store, indexed=config.index_enabled)
-    followed, platform = executed_chains(network, store, foreign, logs["P"], time.monotonic)
+    followed, platform = executed_chains(network, store, foreign, logs["P"], time.monotonic, context.outbox)
     if platform is not None:
         await platform.start()
         await platform.catch_up()
@@ -262,7 +270,9 @@ async def _following(context: EngineContext) -> ChainServices:
     x = network.asset_chains[0]
     ledger = _ledger(context, x)
     await ledger.start()
-    following = NodeFollowing(config.upstream, network, store, ledger, logs, indexed=config.index_enabled)
+    following = NodeFollowing(
+        config.upstream, network, store, ledger, logs, indexed=config.index_enabled, outbox=context.outbox
+    )
     await following.start()
     progress: dict[bytes, MovingChain] = {chain.chain_id: chain for chain in following.foreign.values()}
     progress[x.chain.chain_id] = ledger
@@ -272,8 +282,17 @@ async def _following(context: EngineContext) -> ChainServices:
 
 def _ledger(context: EngineContext, spec: AssetChainSpec) -> Ledger:
     is_x = spec.chain.chain_id == context.network.genesis.x_chain_id
-    on_accept = index_x if is_x and context.config.index_enabled else None
-    return Ledger(context.store, spec.rules, spec.genesis, spec.block_0, context.network.subnet_of, on_accept)
+    subnet_of, outbox = context.network.subnet_of, context.outbox
+    if not is_x:
+        return Ledger(context.store, spec.rules, spec.genesis, spec.block_0, subnet_of)
+
+    def on_accept(tx: Transaction, at: Checkpoint, accepted: AcceptedBlock) -> None:
+        if context.config.index_enabled:
+            index_x(tx, at, accepted)
+        outbox.put_asset(tx, at, accepted)
+
+    prepare = outbox.preparing("X")
+    return Ledger(context.store, spec.rules, spec.genesis, spec.block_0, subnet_of, on_accept, prepare)
 
 
 def _ended(task: asyncio.Task[Any], log: Log, stop: Callable[[int], None], *, may_return: bool = False) -> None:

@@ -32,6 +32,7 @@ from icefall.node.store import NodeReader, read_learned
 from icefall.observe.log import LevelPage
 from icefall.pchain.reading import PlatformReader
 from icefall.primary.network import LearnedNetwork, Network, is_public
+from icefall.webhooks.model import PRIMARY
 from icefall.wire.avm.json import ChainNaming
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text, network_name
 from icefall.xchain.model import ChainView
@@ -60,7 +61,7 @@ def node_app(config: Config) -> App:
         Freshness: freshness(data_dir, health_limit_ns(config)),
         ChainDirectory: ServedChains(config, stores).directory,
     }
-    chain_ids = [chain.id for chain in config.chain]
+    chain_ids = [*(chain.id for chain in config.chain), PRIMARY]
     return listener_app(
         NODE,
         config,

@@ -33,6 +33,7 @@ from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.status import IndexerCalls
 from icefall.web.site import Explorer, Link
+from icefall.webhooks.model import PRIMARY
 
 
 def data_app(config: Config, *, with_engine: bool) -> App:
@@ -49,6 +50,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         with_state=True,
     )
     webhooks, exports = WebhookParts(config, stores, store), ExportJobs(config, stores, store)
+    network = served_network(config, stores) if with_engine else None
     services: dict[type, Any] = {
         AccessReader: access,
         UsageReader: UsageReader(store),
@@ -56,9 +58,9 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: served.directory,
-        **webhook_services(config, webhooks),
+        **webhook_services(config, webhooks, network),
         **export_services(config, exports, store),
-        Networks: Networks(served_network(config, stores) if with_engine else None),
+        Networks: Networks(network),
         NetworkClock: NetworkClock(),
     }
 
@@ -77,7 +79,9 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         served=served,
         reports_program=not with_engine,  # the node's listener does
         site=_explorer(config, with_engine=with_engine) if config.explorer else None,
-        webhooks=WebhookState(stores, lambda: [chain.info.id for chain in served.directory.all()]),
+        webhooks=WebhookState(
+            stores, lambda: [chain.info.id for chain in served.directory.all()] + [PRIMARY] * with_engine
+        ),
         close=close,
     )
 

@@ -8,15 +8,20 @@ from functools import partial
 from typing import Any
 
 from icefall.api.data.render.webhook_body import webhook_body
+from icefall.api.networks.network import PrimaryNetwork
+from icefall.api.networks.render.webhook_event import primary_body
 from icefall.compose.app_parts import service_logs
 from icefall.compose.child import watch_stop
 from icefall.compose.served_chains import ServedChains
-from icefall.compose.stores import stores_of
+from icefall.compose.served_network import served_network
+from icefall.compose.stores import StoreName, Stores, stores_of
 from icefall.compose.webhooks import ReceiverAccess, WebhookParts
 from icefall.config.settings import Config
-from icefall.evm.reading.directory import EvmChain
+from icefall.errors import Unavailable
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.status import decode_status
-from icefall.webhooks.delivering import Delivery, OutboxReader
+from icefall.webhooks.delivering import Delivery, OutboxReader, StoredEvent, primary_outbox_reader
+from icefall.webhooks.model import EVM_ACTIVITY, Message, Webhook
 
 _STOP_LIMIT_S = 4.0  # for attempts that are being made; those that are cut off are made again
 
@@ -38,12 +43,18 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
         parts = WebhookParts(config, stores, reader)
         opened.callback(parts.close)
         chains = ServedChains(config, stores, with_state=True).directory
+        outboxes = [OutboxReader(chain.info.id, chain.reader, partial(head_of, chain)) for chain in chains.all()]
+        network = _network(config, stores, with_engine=with_engine)
+        if network is not None:
+            node = stores.node_reader()
+            opened.callback(node.close)
+            outboxes.append(primary_outbox_reader(node))
         delivery = Delivery(
             parts.registry,
             parts.messages,
             parts.secrets,
-            [OutboxReader(chain.info.id, chain.reader, partial(head_of, chain)) for chain in chains.all()],
-            partial(webhook_body, chains),
+            outboxes,
+            partial(_body, chains, network),
             ReceiverAccess(config).send,
             log,
         )
@@ -59,6 +70,23 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
     failure = running.exception()
     log.fatal("webhooks cannot be delivered", error=repr(failure))
     return 1
+
+
+def _network(config: Config, stores: Stores, *, with_engine: bool) -> PrimaryNetwork | None:
+    """The primary network, where there is a node's store; None: only EVM chains have webhooks."""
+    if not with_engine and StoreName("node") not in stores.names():
+        return None
+    return served_network(config, stores)
+
+
+async def _body(
+    chains: ChainDirectory, network: PrimaryNetwork | None, webhook: Webhook, message: Message, event: StoredEvent
+) -> bytes:
+    if webhook.event_type == EVM_ACTIVITY:
+        return await webhook_body(chains, webhook, message, event)
+    if network is None:
+        raise Unavailable("the store of the node cannot be read here")
+    return await primary_body(network, webhook, message, event)
 
 
 async def head_of(chain: EvmChain) -> int:

@@ -13,6 +13,7 @@ from icefall.errors import Unavailable
 from icefall.node.health.runner import Check, Health, Unhealthy
 from icefall.webhooks.delivering import OutboxReader
 from icefall.webhooks.messages import SEEN_AT, DeliveryState, state_of
+from icefall.webhooks.model import PRIMARY
 
 if TYPE_CHECKING:
     from icefall.evm.reading.directory import LazyChainReader
@@ -30,7 +31,7 @@ class WebhookState:
         self._stores = stores
         self._chain_ids = chain_ids
         self._access: BlockingReader | None = None
-        self._outboxes: dict[str, tuple[LazyChainReader, OutboxReader]] = {}
+        self._outboxes: dict[str, tuple[LazyChainReader | BlockingReader, OutboxReader]] = {}
 
     async def read(self) -> DeliveryState | None:
         """Return None where there has never been a webhook, or the store cannot be read."""
@@ -47,13 +48,19 @@ class WebhookState:
     async def _behind(self, chain_id: str) -> int:
         """How many events of a chain no process has made messages of; 0 while it is not indexed."""
         if chain_id not in self._outboxes:
-            reader = self._stores.chain_reader(chain_id)
-            self._outboxes[chain_id] = reader, OutboxReader(chain_id, reader, _no_head)
+            try:
+                self._outboxes[chain_id] = self._opened(chain_id)
+            except StoreError:  # the node's store is created by the engine
+                return 0
         assert self._access is not None
         try:
             return await self._outboxes[chain_id][1].behind(self._access)
         except (StoreError, Unavailable):
             return 0
+
+    def _opened(self, chain_id: str) -> "tuple[LazyChainReader | BlockingReader, OutboxReader]":
+        reader = self._stores.node_reader() if chain_id == PRIMARY else self._stores.chain_reader(chain_id)
+        return reader, OutboxReader(chain_id, reader, _no_head)
 
     def close(self) -> None:
         if self._access is not None:

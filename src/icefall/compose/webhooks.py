@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 from icefall.access.store import ReopenedStore
 from icefall.api.data.handlers.webhooks import WebhookUrls
+from icefall.api.networks.network import C_CHAIN, P_CHAIN, X_CHAIN, PrimaryNetwork
 from icefall.compose.stores import Stores
 from icefall.config.settings import Config
 from icefall.db.engine import BlockingReader
 from icefall.errors import BadRequest
+from icefall.primary.network import Network
+from icefall.primary.outbox import PrimaryOutbox
 from icefall.webhooks.messages import WebhookMessages
 from icefall.webhooks.outbox import Outbox
+from icefall.webhooks.primary_names import PrimaryNames, WebhookNetworks
 from icefall.webhooks.registry import WebhookRegistry
 from icefall.webhooks.retrying import ATTEMPT_S, Outcome
 from icefall.webhooks.secrets import SecretBox, WebhookSecrets, key_path
+from icefall.wire.ids import PLATFORM_CHAIN, id_text
+from icefall.xchain.store import NEWEST
 
 if TYPE_CHECKING:
     from icefall.evm.enriching.guarded_fetcher import GuardedFetcher
@@ -82,14 +88,53 @@ class WebhookParts:
         self._store.close()
 
 
-def webhook_services(config: Config, parts: WebhookParts) -> dict[type, Any]:
+def webhook_services(config: Config, parts: WebhookParts, network: PrimaryNetwork | None) -> dict[type, Any]:
     """The services that the handlers of webhooks take."""
     return {
+        WebhookNetworks: WebhookNetworks(primary_names(network) if network is not None else None),
         WebhookRegistry: parts.registry,
         WebhookMessages: parts.messages,
         WebhookSecrets: parts.secrets,
         WebhookUrls: WebhookUrls(ReceiverAccess(config)),
     }
+
+
+def primary_names(network: PrimaryNetwork) -> PrimaryNames:
+    """The names of the primary network that webhooks use."""
+    letters = {P_CHAIN: "P", X_CHAIN: "X", C_CHAIN: "C"}
+
+    async def next_height(chain: str) -> int:
+        if chain == "C":
+            return await network.c_lists.block_count()
+        if chain == "X":
+            return (await network.x_lists.counts())[0]
+        newest = await network.lists.blocks(0, NEWEST, 1)
+        return newest[0].height + 1 if newest else 0
+
+    return PrimaryNames(
+        network.public_name,
+        network.names,
+        {written: letters[chain] for written, chain in network.chains.items()},
+        {letter: id_text(network.chain_id(chain)) for chain, letter in letters.items()},
+        network.hrp,
+        network.hrps,
+        next_height,
+    )
+
+
+def primary_outbox(config: Config, stores: Stores, network: Network) -> PrimaryOutbox:
+    """The outbox of the primary network for the engine."""
+    stores.access_writer().ensure()
+    reader = stores.access_reader()
+    parts = WebhookParts(config, stores, reader)
+
+    def close() -> None:
+        parts.close()
+        reader.close()
+
+    genesis = network.genesis
+    chain_ids = {"P": PLATFORM_CHAIN, "X": genesis.x_chain_id, "C": genesis.c_chain_id}
+    return PrimaryOutbox(chain_ids, network.platform.avax_asset_id, parts.registry, close=close)
 
 
 def chain_outbox(config: Config, stores: Stores, chain_id: str) -> Outbox:

@@ -1,7 +1,7 @@
 """The stored P-Chain: the state after its last executed block, and commits of batches of blocks."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from icefall.db.engine import Store, StoreError, Transaction
@@ -36,7 +36,8 @@ class BlockRefused(Exception):
 
 class PlatformLedger:
     """`genesis` are the bytes that block 0 hashes; `find_genesis` returns those of another block 0 that the network can
-    have, as the start of a local network moves with time. `on_changes` makes further writes in a batch's transaction.
+    have, as the start of a local network moves with time. `on_changes` makes further writes in a batch's transaction;
+    `prepare` is awaited before, with the height of the batch's first block.
     """
 
     def __init__(
@@ -46,12 +47,14 @@ class PlatformLedger:
         genesis: bytes,
         find_genesis: Callable[[bytes], bytes | None],
         on_changes: Callable[[Transaction, Changes], None],
+        prepare: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
         self.parameters = parameters
         self._store = store
         self._genesis = genesis
         self._find_genesis = find_genesis
         self._on_changes = on_changes
+        self._prepare = prepare
         self._state: PlatformState | None = None
         self.height = 0
         self.block_id = b""
@@ -120,6 +123,8 @@ class PlatformLedger:
                 self._on_changes(tx, changes)
 
         try:
+            if self._prepare is not None and changes.blocks:
+                await self._prepare(changes.blocks[0].height)
             await self._store.write(change)
         except BaseException:
             self._state = None  # it is ahead of the store: it is loaded again with the next batch

@@ -91,3 +91,8 @@ from p_staker where txid = ?;
 -- postgres: staker_of
 select txid, state, subnet_id, node_id, weight, start_time, end_time, potential_reward, priority, shares, height
 from p_staker where txid = any(?);
+
+-- Serves: events of webhooks about balances.
+-- name: utxo_history
+select amount, locktime, stakeable_locktime, stake_start, stake_end, created_seq, returned_seq, spent_seq from p_utxo
+where utxo_id = :utxo_id;

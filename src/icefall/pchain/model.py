@@ -245,6 +245,18 @@ def plain_output(output: Output) -> tuple[int, int, Owners]:
     return output.amount, 0, output.owners
 
 
+def balance_category(locktime: int, stakeable_locktime: int, stake: tuple[int, int] | None, at: int) -> str:
+    """The balance to which an output belongs at a time. `stake`: from when to when it is staked, if it still is."""
+    if stake is not None:
+        start, end = stake
+        if start > at:
+            return "pending_staked"
+        return "locked_staked" if stakeable_locktime > end else "unlocked_staked"
+    if locktime > at:
+        return "locked_platform"
+    return "locked_stakeable" if stakeable_locktime > at else "unlocked_unstaked"
+
+
 class Exported(NamedTuple):
     """An output put into another chain's memory."""
 

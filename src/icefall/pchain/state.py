@@ -66,6 +66,16 @@ class StakerChange(NamedTuple):
     ended_seq: int | None = None
 
 
+class L1Move(NamedTuple):
+    """A change of an L1 validator at a height, by transaction `seq`; None: its balance had ended. `before` None: it is
+    new."""
+
+    height: int
+    seq: int | None
+    before: L1Validator | None
+    after: L1Validator
+
+
 class Changes:
     """What a batch of blocks changes. A staker, subnet or validator that changes often is written once."""
 
@@ -83,6 +93,9 @@ class Changes:
         self.subnets: dict[bytes, Subnet] = {}
         self.chains: list[ChainRow] = []
         self.l1_validators: dict[bytes, tuple[L1Validator, int]] = {}  # with that height too
+        self.l1_moves: list[L1Move] = []  # every change, in order
+        self.l1_after: dict[bytes, L1Validator] = {}  # the L1 validators after the batch
+        self.accrued: list[tuple[int, int]] = []  # the accrued fees before and after each block
         self.supplies: dict[bytes, int] = {}
         self.weights: list[WeightChange] = []
         self.snapshots: list[tuple[bytes, int, Members]] = []
@@ -111,6 +124,7 @@ class PlatformState:
         self.sets = ValidatorSets()
         self.proposal: PlatformBlock | None = None  # decided by the next block
         self.changes = Changes()
+        self._accrued_before = at.accrued_fees  # with the last block
 
     @property
     def position(self) -> Position:
@@ -132,6 +146,7 @@ class PlatformState:
     def take_changes(self) -> Changes:
         """What changed since the last call."""
         taken, self.changes = self.changes, Changes()
+        taken.l1_after = self.l1
         return taken
 
     # -- transactions and outputs ---------------------------------------------------------------------------------
@@ -296,10 +311,11 @@ class PlatformState:
     def active_l1_count(self) -> int:
         return len(self._l1_ends)
 
-    def put_l1(self, validator: L1Validator) -> None:
-        """Add or replace a validator of an L1."""
+    def put_l1(self, validator: L1Validator, *, by_time: bool = False) -> None:
+        """Add or replace a validator of an L1, because of the newest transaction or `by_time`."""
         before = self.l1.get(validator.validation_id)
         self.load_l1(validator, before)
+        self.changes.l1_moves.append(L1Move(self.height, None if by_time else self.next_seq - 1, before, validator))
         self.changes.l1_validators[validator.validation_id] = validator, self.height
 
     def load_l1(self, validator: L1Validator, before: L1Validator | None = None) -> None:
@@ -330,12 +346,14 @@ class PlatformState:
             if end > fees or (end == fees and not also_equal):
                 return
             self.l1_fees += end - self.accrued_fees  # what was left of it is lost
-            self.put_l1(msgspec.structs.replace(self.l1[validation_id], end_accumulated_fee=0))
+            self.put_l1(msgspec.structs.replace(self.l1[validation_id], end_accumulated_fee=0), by_time=True)
 
     # -- the end of a block ---------------------------------------------------------------------------------------
 
     def finish_block(self) -> None:
         """Note what the block changed in validator sets and in sums."""
+        self.changes.accrued.append((self._accrued_before, self.accrued_fees))
+        self._accrued_before = self.accrued_fees
         for subnet_id in self.book.touched:
             self.changes.stake_days[subnet_id, self.time // DAY_S] = self.book.totals[subnet_id]
         self.book.touched.clear()

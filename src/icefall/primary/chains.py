@@ -145,6 +145,8 @@ class FollowedForeignChain:
             return
         rows = [ForeignContainer(row.container_id, row.raw, row.block_id, row.height) for row in batch]
         put_exports, core = self._exports_of(batch), self._core
+        if self._listed is not None and self._listed.outbox is not None:
+            await self._listed.outbox.prepare(self.name, batch[0].height)
         before = self._chain.position.count
         after = before + len(batch)
         applied = core if core is not None and core.is_current else None

@@ -15,6 +15,7 @@ from icefall.node.sync.verify import VerifiedContainer
 from icefall.observe.log import Log
 from icefall.pchain.listing import SQL as PLATFORM
 from icefall.pchain.state import Changes
+from icefall.primary.outbox import PrimaryOutbox
 from icefall.wire.avm.codec import pack_utxo
 from icefall.wire.avm.types import Utxo
 from icefall.wire.container.core_txs import CoreTx, core_txs_of
@@ -156,9 +157,10 @@ class CoreContainer(NamedTuple):
 class ListedCore:
     """Lists blocks of C."""
 
-    def __init__(self, store: Store, chain: ForeignChain) -> None:
+    def __init__(self, store: Store, chain: ForeignChain, outbox: PrimaryOutbox | None = None) -> None:
         self._store = store
         self._chain = chain
+        self.outbox = outbox
 
     def put(self, tx: Transaction, number: int, batch: Sequence[VerifiedContainer]) -> None:
         """List containers, of which `number` is the first one's, in the transaction that stores them."""
@@ -198,9 +200,10 @@ class ListedCore:
         put_core_blocks(tx, [(one.height, one.block_id, one.time, one.number) for one in containers])
         found: list[tuple[int, CoreTx, tuple[bytes, ...]]] = []
         for block in containers:
-            for one in core_txs_of(block.inner):
-                addresses = _list_core_tx(tx, chain_id, block, one)
-                found.append((block.height, one, addresses))
+            own = [(one, _list_core_tx(tx, chain_id, block, one)) for one in core_txs_of(block.inner)]
+            found += [(block.height, one, addresses) for one, addresses in own]
+            if self.outbox is not None:
+                self.outbox.put_core(tx, block.height, block.block_id, block.time, own)
         put_core_txs(tx, found)
         put_proposers(tx, chain_id, [(one.height, one.raw) for one in containers])
         put_listed(tx, chain_id, containers[-1].number + 1)

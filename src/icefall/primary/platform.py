@@ -18,6 +18,7 @@ from icefall.pchain.ledger import BlockRefused, PlatformLedger, ReceivedBlock
 from icefall.primary.chains import FollowedForeignChain
 from icefall.primary.listed import ListedCore, ListedPlatform
 from icefall.primary.network import Network
+from icefall.primary.outbox import PrimaryOutbox
 from icefall.primary.shared_memory import CoreMoves, PlatformMoves
 from icefall.wire.container.platform import block_in_container
 from icefall.wire.errors import WireError
@@ -164,16 +165,23 @@ class PlatformChain(FollowedForeignChain):
 
 
 def executed_chains(
-    network: Network, store: Store, foreign: dict[str, ForeignChain], log: Log, now: Callable[[], float]
+    network: Network,
+    store: Store,
+    foreign: dict[str, ForeignChain],
+    log: Log,
+    now: Callable[[], float],
+    outbox: PrimaryOutbox | None = None,
 ) -> tuple[dict[str, FollowedForeignChain], PlatformChain | None]:
-    """P and C as they are followed, and P again if it can be executed, which needs the network's genesis."""
+    """P and C as they are followed, and P again if it can be executed, which needs the network's genesis. `outbox`:
+    webhooks are matched with their blocks."""
     x_id = network.genesis.x_chain_id
     core = CoreMoves(store, foreign["C"])
-    chains = {"C": FollowedForeignChain(foreign["C"], x_id, core, ListedCore(store, foreign["C"]))}
+    chains = {"C": FollowedForeignChain(foreign["C"], x_id, core, ListedCore(store, foreign["C"], outbox))}
     if network.learned:
         return {"P": FollowedForeignChain(foreign["P"], x_id), **chains}, None
     find = partial(p_genesis_of, network.genesis_config, network.genesis.network_id)
-    moves = PlatformMoves(x_id, ListedPlatform(store))
-    ledger = PlatformLedger(store, network.platform, network.genesis.p_genesis, find, moves)
+    moves = PlatformMoves(x_id, ListedPlatform(store), outbox)
+    prepare = outbox.preparing("P") if outbox is not None else None
+    ledger = PlatformLedger(store, network.platform, network.genesis.p_genesis, find, moves, prepare)
     platform = PlatformChain(foreign["P"], x_id, ledger, log, now, core)
     return {"P": platform, **chains}, platform

@@ -13,6 +13,7 @@ from icefall.node.store import SQL, meta, read_meta
 from icefall.node.sync.foreign import ForeignChain
 from icefall.pchain.state import Changes
 from icefall.primary.listed import ListedPlatform
+from icefall.primary.outbox import PrimaryOutbox
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.container.coreth import unpack_shared_memory
 from icefall.wire.container.platform import block_in_container
@@ -41,12 +42,15 @@ def note_unread(tx: Transaction, added: Iterable[int] = (), read: Iterable[int] 
 class PlatformMoves:
     """Applies what executed blocks of P import, and what they export to other chains than X."""
 
-    def __init__(self, x_chain_id: bytes, listed: ListedPlatform) -> None:
+    def __init__(self, x_chain_id: bytes, listed: ListedPlatform, outbox: PrimaryOutbox | None = None) -> None:
         self._x_chain_id = x_chain_id
         self._listed = listed
+        self._outbox = outbox
 
     def __call__(self, tx: Transaction, changes: Changes) -> None:
         self._listed.put(tx, changes)
+        if self._outbox is not None:
+            self._outbox.put_platform(tx, changes)
         for source, utxo_id in changes.imported:
             take_atomic(tx, P_CHAIN_ID, source, utxo_id)
         for one in changes.exported:

@@ -22,6 +22,7 @@ from icefall.observe.log import Log, Logs, quiet
 from icefall.pchain.parameters import fork_times
 from icefall.primary.chains import XChain, foreign_chains
 from icefall.primary.network import LearnedNetwork, Network, is_public
+from icefall.primary.outbox import PrimaryOutbox
 from icefall.primary.platform import PlatformChain, executed_chains
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
@@ -122,6 +123,7 @@ class NodeFollowing:
         *,
         indexed: bool,
         had_dag: bool | None = None,
+        outbox: PrimaryOutbox | None = None,
     ) -> None:
         self._store = store
         self._log: Log = logs["main"]
@@ -132,7 +134,7 @@ class NodeFollowing:
         self._is_custom = network.genesis.network_id not in KNOWN_NETWORKS
         self._asks_forks = self._is_custom and not network.has_upgrade_file
         now = self._upstreams.clock.now
-        chains, self.platform = executed_chains(network, store, self.foreign, logs["P"], now)
+        chains, self.platform = executed_chains(network, store, self.foreign, logs["P"], now, outbox)
         self._stored_p = chains["P"]
         for name, chain in chains.items():
             links = ChainLinks(name, x_id, _accepts_first_parent(name, network))

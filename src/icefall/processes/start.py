@@ -73,9 +73,10 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
     _import_roles(verb, sockets)
     try:
         _start(supervisor, verb, config, sockets, replay)
-        if verb == INDEXES and config.chain:  # what is indexed already is served before
-            supervisor.start(INDEXER)
+        if verb == INDEXES:  # what is indexed already is served before
             supervisor.start(WEBHOOKS)
+        if verb == INDEXES and config.chain:
+            supervisor.start(INDEXER)
             supervisor.start(EXPORTS)
         put_process_file(own_file, processes)
         print(start_text, flush=True)

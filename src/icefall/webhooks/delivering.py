@@ -24,8 +24,9 @@ from icefall.observe.log import Log
 from icefall.webhooks import retrying
 from icefall.webhooks.matching import EventDetail, decode_detail
 from icefall.webhooks.messages import Finished, WebhookMessages
-from icefall.webhooks.model import FAILED, INACTIVE, Attempt, Message, OutboxEvent, Webhook
+from icefall.webhooks.model import FAILED, INACTIVE, PRIMARY, Attempt, Message, OutboxEvent, Webhook
 from icefall.webhooks.outbox import SQL
+from icefall.webhooks.primary_matching import PrimaryDetail, decode_primary_detail
 from icefall.webhooks.registry import SQL as ACCESS_SQL
 from icefall.webhooks.registry import WebhookRegistry
 from icefall.webhooks.retrying import LEASE_S, Outcome, verdict, why_given_up
@@ -51,16 +52,23 @@ class StoredEvent(NamedTuple):
     tx_at: int
     block_hash: bytes
     tx_hash: bytes
-    detail: EventDetail
+    detail: EventDetail | PrimaryDetail
 
 
 class OutboxReader:
     """The outbox of one chain, as delivery reads it. `head` is the number of the upstream's newest block."""
 
-    def __init__(self, chain_id: str, reader: Reader, head: Callable[[], Awaitable[int]]) -> None:
+    def __init__(
+        self,
+        chain_id: str,
+        reader: Reader,
+        head: Callable[[], Awaitable[int]],
+        decode: Callable[[bytes], EventDetail | PrimaryDetail] = decode_detail,
+    ) -> None:
         self.chain_id = chain_id
         self._reader = reader
         self.head = head
+        self._decode = decode
 
     async def outbox_id(self) -> str:
         """The ID of the outbox; empty while it has no row."""
@@ -85,7 +93,16 @@ class OutboxReader:
         if not rows:
             return None
         is_removed, removals, tx_at, block_hash, tx_hash, detail = rows[0]
-        return StoredEvent(is_removed, removals, tx_at, bytes(block_hash), bytes(tx_hash), decode_detail(detail))
+        return StoredEvent(is_removed, removals, tx_at, bytes(block_hash), bytes(tx_hash), self._decode(detail))
+
+
+def primary_outbox_reader(reader: Reader) -> OutboxReader:
+    """The outbox of P, X and C, which are final: no message waits for confirmations."""
+
+    async def head() -> int:
+        return 1 << 62
+
+    return OutboxReader(PRIMARY, reader, head, decode_primary_detail)
 
 
 class Sender(Protocol):

@@ -7,6 +7,7 @@ import msgspec
 
 EVM_ACTIVITY = "address_activity"
 PRIMARY_ACTIVITY, VALIDATOR_ACTIVITY = "primary_network_address_activity", "validator_activity"
+PRIMARY = "primary"  # stands for the outbox of P, X and C where that of a chain is named by its ID
 ACTIVE, INACTIVE = "active", "inactive"
 Status = Literal["active", "inactive"]
 
@@ -37,6 +38,7 @@ class Webhook(msgspec.Struct, frozen=True):
     ordered: int
     start_block: int | None
     created: int  # Unix milliseconds
+    filter: str = ""  # of the primary network: `webhooks/primary_matching.py`, as JSON
 
     @property
     def is_active(self) -> bool:

@@ -1,7 +1,7 @@
 """A stored asset chain: its tip, the state that its rules read, and commits of new blocks."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from icefall.db.engine import Store, Transaction
 from icefall.wire.avm.codec import genesis_txs, unpack_block, unpack_genesis
@@ -37,13 +37,16 @@ class Ledger:
         block_0: bytes,
         subnet_of: Callable[[bytes], bytes],
         on_accept: OnAccept | None = None,
+        prepare: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
+        """`prepare` is awaited before blocks are committed, with the height of the first."""
         self.store = store
         self.rules = rules
         self._genesis = genesis
         self._block_0 = block_0
         self._subnet_of = subnet_of
         self._on_accept = on_accept
+        self._prepare = prepare
         self.at: Checkpoint
         self.state: StoredState
         self.tip: Block
@@ -87,6 +90,8 @@ class Ledger:
 
     async def commit(self, blocks: Sequence[AcceptedBlock], also: Callable[[Transaction], None] | None = None) -> None:
         """Blocks that follow the tip, in one transaction; the tip changes when they are stored."""
+        if self._prepare is not None:
+            await self._prepare(blocks[0].block.height)
 
         def change(tx: Transaction) -> Checkpoint:
             at = self.at

@@ -22,7 +22,7 @@ DIFFERENCES: dict[str, str] = {
     "GET /v2/health-check": "details name stores and chains of this installation",
     "GET /v1/operations/{operationId}": "metadata also has progress, rows and expiresAt",
     "POST /v1/operations/transactions:export": "EVM chains only; a ZIP archive of CSV files of our own columns",
-    "POST /v1/webhooks": "EVM address activity only; also confirmations, order and a first block",
+    "POST /v1/webhooks": "also confirmations, order and a first block; no thresholds of atomic memory",
     "GET /v2/chains/{chainId}/addresses/{address}/transactions": "filterSpamTokens is ignored",
     "GET /v2/chains/{chainId}/metrics/{metric}": "the series of /v1/metrics",
     "GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}": "without lastWeek and last90Days",

@@ -2,16 +2,17 @@
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from itertools import islice
+from typing import NamedTuple, Protocol
 from uuid import uuid4
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from icefall.access.client_address import CurrentCaller
+from icefall.api.data.handlers.primary_webhooks import primary_metadata, read_request
 from icefall.api.data.render.webhook_body import sample_body
 from icefall.api.data.schema.webhooks import (
-    AddressActivityMetadata,
     AddressesChange,
     CreateWebhook,
     ReplayRequest,
@@ -25,6 +26,7 @@ from icefall.api.data.schema.webhooks import (
     WebhookMessage,
     WebhookMessagePage,
     WebhookMessagesParams,
+    WebhookMetadata,
     WebhookPage,
     WebhookParams,
     WebhookResult,
@@ -36,9 +38,12 @@ from icefall.errors import BadRequest, NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.webhooks.messages import NUMBER_MAX, MessageFilter, WebhookMessages
 from icefall.webhooks.model import ACTIVE, EVM_ACTIVITY, INACTIVE, PENDING, Message, Webhook
+from icefall.webhooks.primary_matching import encode_filter
+from icefall.webhooks.primary_names import WebhookNetworks
 from icefall.webhooks.registry import ADDRESSES_MAX, WebhookRegistry
 from icefall.webhooks.secrets import WebhookSecrets
 from icefall.webhooks.signing import standard_secret
+from icefall.wire.ids import id_text
 
 SHOWN_ADDRESSES_MAX = 1_000  # in a webhook; its own list has all
 RESUMED_S = 48 * 3600.0  # messages that failed since then are tried again when a webhook is active again
@@ -68,18 +73,11 @@ async def create_webhook(
     secrets: WebhookSecrets,
     urls: WebhookUrls,
     chains: ChainDirectory,
+    networks: WebhookNetworks,
     caller: CurrentCaller,
 ) -> WebhookResult:
-    if body.event_type != EVM_ACTIVITY:
-        raise BadRequest(f"eventType {body.event_type} is not offered here yet: use {EVM_ACTIVITY}")
-    if body.chain_id is UNSET or body.metadata.addresses is UNSET:
-        raise BadRequest("chainId is missing" if body.chain_id is UNSET else "metadata.addresses is missing")
-    chain = await _chain(chains, body.chain_id)
-    owner, addresses = caller.get().key, _read(body.metadata.addresses)
-    start = None if body.start_block is UNSET else body.start_block
-    tip = await chain.blocks.tip() if start is not None else None
-    if start is not None and tip is not None and start <= tip.number:
-        raise BadRequest(f"startBlock must be above the newest indexed block, which is {tip.number}")
+    owner = caller.get().key
+    about = await _evm(body, chains) if body.event_type == EVM_ACTIVITY else await _primary(body, networks)
     await urls.check(body.url)
     if not await secrets.valid(owner):
         await secrets.rotate(owner)
@@ -87,7 +85,7 @@ async def create_webhook(
         id=str(uuid4()),
         owner=owner,
         event_type=body.event_type,
-        chain_id=chain.info.id,
+        chain_id=about.chain_id,
         url=body.url,
         name=body.name,
         description=body.description,
@@ -98,15 +96,50 @@ async def create_webhook(
         signatures=msgspec.json.encode([one.lower() for one in body.metadata.event_signatures or ()]).decode(),
         confirmations=body.confirmations,
         ordered=int(body.ordered),
-        start_block=start,
+        start_block=None if body.start_block is UNSET else body.start_block,
         created=time.time_ns() // 1_000_000,
+        filter=about.filter,
     )
-    await registry.add(webhook, addresses)
-    return _result(webhook, addresses)
+    await registry.add(webhook, about.keys)
+    return _result(webhook, about.keys, networks)
+
+
+class _About(NamedTuple):
+    """What a webhook is about, as it is stored."""
+
+    chain_id: str
+    keys: list[bytes]
+    filter: str = ""
+
+
+async def _evm(body: CreateWebhook, chains: ChainDirectory) -> _About:
+    if body.chain_id is UNSET or body.metadata.addresses is UNSET:
+        raise BadRequest("chainId is missing" if body.chain_id is UNSET else "metadata.addresses is missing")
+    chain = await _chain(chains, body.chain_id)
+    tip = await chain.blocks.tip() if body.start_block is not UNSET else None
+    if tip is not None:
+        _check_start(body, tip.number + 1)
+    return _About(chain.info.id, _read(body.metadata.addresses))
+
+
+async def _primary(body: CreateWebhook, networks: WebhookNetworks) -> _About:
+    wanted = read_request(body, networks)
+    if body.start_block is not UNSET:
+        _check_start(body, await wanted.names.next_height(wanted.filter.chain))
+    return _About(wanted.chain_id, wanted.keys, encode_filter(wanted.filter).decode())
+
+
+def _check_start(body: CreateWebhook, first: int) -> None:
+    if body.start_block is not UNSET and body.start_block < first:
+        raise BadRequest(f"startBlock must be above the newest indexed block, which is {first - 1}")
 
 
 async def list_webhooks(
-    params: WebhooksParams, registry: WebhookRegistry, caller: CurrentCaller, paging: Paging
+    params: WebhooksParams,
+    registry: WebhookRegistry,
+    networks: WebhookNetworks,
+    caller: CurrentCaller,
+    paging: Paging,
 ) -> WebhookPage:
     owner, cursor = caller.get().key, paging.after(_WEBHOOKS, params)
     after = (int.from_bytes(cursor[:8], "big"), cursor[8:].decode()) if cursor else None
@@ -115,15 +148,22 @@ async def list_webhooks(
     token: str | UnsetType = UNSET
     if len(found) > len(page):
         token = paging.token(_WEBHOOKS, params, page[-1].created.to_bytes(8, "big") + page[-1].id.encode())
-    return WebhookPage(next_page_token=token, webhooks=[await _shown(registry, one) for one in page])
+    return WebhookPage(next_page_token=token, webhooks=[await _shown(registry, networks, one) for one in page])
 
 
-async def get_webhook(params: WebhookParams, registry: WebhookRegistry, caller: CurrentCaller) -> WebhookResult:
-    return await _shown(registry, await registry.owned(caller.get().key, params.id))
+async def get_webhook(
+    params: WebhookParams, registry: WebhookRegistry, networks: WebhookNetworks, caller: CurrentCaller
+) -> WebhookResult:
+    return await _shown(registry, networks, await registry.owned(caller.get().key, params.id))
 
 
 async def update_webhook(
-    params: WebhookParams, body: UpdateWebhook, registry: WebhookRegistry, urls: WebhookUrls, caller: CurrentCaller
+    params: WebhookParams,
+    body: UpdateWebhook,
+    registry: WebhookRegistry,
+    networks: WebhookNetworks,
+    urls: WebhookUrls,
+    caller: CurrentCaller,
 ) -> WebhookResult:
     webhook = await registry.owned(caller.get().key, params.id)
     if body.url is not UNSET and body.url != webhook.url:
@@ -134,23 +174,33 @@ async def update_webhook(
     now = time.time()
     is_resumed = changed.is_active and not webhook.is_active
     await registry.put(changed, resumed_since=now - RESUMED_S if is_resumed else None, now=now)
-    return await _shown(registry, changed)
+    return await _shown(registry, networks, changed)
 
 
-async def deactivate_webhook(params: WebhookParams, registry: WebhookRegistry, caller: CurrentCaller) -> WebhookResult:
+async def deactivate_webhook(
+    params: WebhookParams, registry: WebhookRegistry, networks: WebhookNetworks, caller: CurrentCaller
+) -> WebhookResult:
     webhook = await registry.owned(caller.get().key, params.id)
     changed = msgspec.structs.replace(webhook, status=INACTIVE, reason="")
     await registry.put(changed)
-    return await _shown(registry, changed)
+    return await _shown(registry, networks, changed)
 
 
 # -- addresses ---------------------------------------------------------------------------------------------------
 
 
+async def _with_addresses(registry: WebhookRegistry, caller: CurrentCaller, webhook_id: str) -> Webhook:
+    """Find a webhook whose addresses can be listed and changed: one of an EVM chain."""
+    webhook = await registry.owned(caller.get().key, webhook_id)
+    if webhook.event_type != EVM_ACTIVITY:
+        raise BadRequest(f"webhooks of {webhook.event_type} have no list of addresses")
+    return webhook
+
+
 async def list_addresses(
     params: WebhookAddressesParams, registry: WebhookRegistry, caller: CurrentCaller, paging: Paging
 ) -> WebhookAddressPage:
-    webhook = await registry.owned(caller.get().key, params.id)
+    webhook = await _with_addresses(registry, caller, params.id)
     after = paging.after(_ADDRESSES, params) or b""
     found = await registry.addresses(webhook.id, after, params.page_size + 1)
     page = found[: params.page_size]
@@ -162,19 +212,27 @@ async def list_addresses(
 
 
 async def add_addresses(
-    params: WebhookParams, body: AddressesChange, registry: WebhookRegistry, caller: CurrentCaller
+    params: WebhookParams,
+    body: AddressesChange,
+    registry: WebhookRegistry,
+    networks: WebhookNetworks,
+    caller: CurrentCaller,
 ) -> WebhookResult:
-    webhook = await registry.owned(caller.get().key, params.id)
+    webhook = await _with_addresses(registry, caller, params.id)
     await registry.change_addresses(webhook.id, _read(body.addresses))
-    return await _shown(registry, webhook)
+    return await _shown(registry, networks, webhook)
 
 
 async def remove_addresses(
-    params: WebhookParams, body: AddressesChange, registry: WebhookRegistry, caller: CurrentCaller
+    params: WebhookParams,
+    body: AddressesChange,
+    registry: WebhookRegistry,
+    networks: WebhookNetworks,
+    caller: CurrentCaller,
 ) -> WebhookResult:
-    webhook = await registry.owned(caller.get().key, params.id)
+    webhook = await _with_addresses(registry, caller, params.id)
     await registry.change_addresses(webhook.id, (), _read(body.addresses))
-    return await _shown(registry, webhook)
+    return await _shown(registry, networks, webhook)
 
 
 # -- secrets -----------------------------------------------------------------------------------------------------
@@ -213,7 +271,7 @@ async def list_messages(
     found = await messages.page(webhook.id, which, before, params.page_size + 1)
     page = found[: params.page_size]
     more = paging.token(_MESSAGES, params, page[-1].number.to_bytes(8, "big")) if len(found) > len(page) else UNSET
-    return WebhookMessagePage(next_page_token=more, messages=[await _message(messages, one) for one in page])
+    return WebhookMessagePage(next_page_token=more, messages=[await _message(messages, webhook, one) for one in page])
 
 
 async def replay(
@@ -271,12 +329,18 @@ def _read(addresses: Sequence[str]) -> list[bytes]:
     return sorted({bytes.fromhex(one[2:]) for one in addresses})
 
 
-async def _shown(registry: WebhookRegistry, webhook: Webhook) -> WebhookResult:
-    return _result(webhook, await registry.addresses(webhook.id, count=SHOWN_ADDRESSES_MAX))
+async def _shown(registry: WebhookRegistry, networks: WebhookNetworks, webhook: Webhook) -> WebhookResult:
+    return _result(webhook, await registry.addresses(webhook.id, count=SHOWN_ADDRESSES_MAX), networks)
 
 
-def _result(webhook: Webhook, addresses: Iterable[bytes]) -> WebhookResult:
-    signatures = msgspec.json.decode(webhook.signatures, type=list[str])
+def _result(webhook: Webhook, keys: Iterable[bytes], networks: WebhookNetworks) -> WebhookResult:
+    shown, is_evm = list(islice(keys, SHOWN_ADDRESSES_MAX)), webhook.event_type == EVM_ACTIVITY
+    if is_evm:
+        signatures = msgspec.json.decode(webhook.signatures, type=list[str])
+        addresses = [address_text(one) for one in shown]
+        metadata = WebhookMetadata(addresses=addresses, event_signatures=signatures or UNSET)
+    else:
+        metadata = primary_metadata(webhook, shown, networks)
     return WebhookResult(
         id=webhook.id,
         event_type=webhook.event_type,  # type: ignore[arg-type]
@@ -287,26 +351,24 @@ def _result(webhook: Webhook, addresses: Iterable[bytes]) -> WebhookResult:
         created_at=webhook.created,
         name=webhook.name,
         description=webhook.description,
-        metadata=AddressActivityMetadata(
-            addresses=[address_text(one) for one in addresses][:SHOWN_ADDRESSES_MAX],
-            event_signatures=signatures or UNSET,
-        ),
-        include_internal_txs=bool(webhook.include_internal_txs),
-        include_logs=bool(webhook.include_logs),
+        metadata=metadata,
+        include_internal_txs=bool(webhook.include_internal_txs) if is_evm else UNSET,
+        include_logs=bool(webhook.include_logs) if is_evm else UNSET,
         confirmations=webhook.confirmations,
         ordered=bool(webhook.ordered),
         start_block=UNSET if webhook.start_block is None else str(webhook.start_block),
     )
 
 
-async def _message(messages: WebhookMessages, message: Message) -> WebhookMessage:
+async def _message(messages: WebhookMessages, webhook: Webhook, message: Message) -> WebhookMessage:
+    hash_of = hash_text if webhook.event_type == EVM_ACTIVITY else id_text
     return WebhookMessage(
         message_id=message.id,
         kind=message.kind,  # type: ignore[arg-type]
         status=message.status,  # type: ignore[arg-type]
-        chain_id=message.chain_id,
+        chain_id=webhook.chain_id,
         block_number=str(message.block) if message.event else UNSET,
-        tx_hash=hash_text(message.tx_hash) if message.event else UNSET,
+        tx_hash=hash_of(message.tx_hash) if message.tx_hash else UNSET,
         created_at=round(message.created * 1000),
         next_attempt_at=round(message.next_at * 1000) if message.status == PENDING else UNSET,
         attempts=[

@@ -16,10 +16,12 @@ from icefall.evm.reading.model import FullTxRead, InternalRead, TransferRead
 from icefall.evm.reading.one_history import in_one_history
 from icefall.evm.standards import BY_NUMBER, STANDARDS
 from icefall.webhooks.delivering import StoredEvent
-from icefall.webhooks.matching import SentLog
-from icefall.webhooks.model import Message, Webhook
+from icefall.webhooks.matching import EventDetail, SentLog
+from icefall.webhooks.model import EVM_ACTIVITY, Message, Webhook
+from icefall.webhooks.primary_matching import decode_filter
 from icefall.webhooks.signing import canonical_json
 from icefall.wire.evm.types import TreeCall
+from icefall.wire.ids import id_text
 
 SIZE_MAX = 512 << 10  # of a body; a larger one goes without logs and internal transactions
 _NO_TOKEN = TokenDetails()
@@ -40,6 +42,11 @@ async def webhook_body(chains: ChainDirectory, webhook: Webhook, message: Messag
 
 def sample_body(webhook: Webhook, message: str, now: int) -> bytes:
     """The body of a test: a transaction of zeros, so that a receiver parses it as any other."""
+    head = {"webhookId": webhook.id, "eventType": webhook.event_type, "messageId": message, "test": True}
+    if webhook.event_type != EVM_ACTIVITY:
+        wanted = decode_filter(webhook.filter)
+        event = {"subEvent": wanted.sub_events[0], "chainId": webhook.chain_id, "blockNumber": "0"}
+        return canonical_json(head | {"event": event | {"blockHash": id_text(bytes(32)), "blockTimestamp": now}})
     zero = hash_text(bytes(32))
     zero_address = address_text(bytes(20))
     transaction = {
@@ -53,8 +60,7 @@ def sample_body(webhook: Webhook, message: str, now: int) -> bytes:
         "input": "0x",
         "txStatus": "1",
     }
-    body = {"webhookId": webhook.id, "eventType": webhook.event_type, "messageId": message, "test": True}
-    return canonical_json(body | {"event": {"transaction": transaction}})
+    return canonical_json(head | {"event": {"transaction": transaction}})
 
 
 _AMOUNTS = (
@@ -64,12 +70,13 @@ _AMOUNTS = (
 
 
 async def _event(chain: EvmChain, webhook: Webhook, event: StoredEvent) -> dict[str, Any]:
+    assert isinstance(event.detail, EventDetail)
     full = await chain.blocks.full_tx_at(event.tx_at)
     if full is None or full.tx.location.block_hash != event.block_hash:
         raise Unavailable("the block of this event was replaced a moment ago")
     parts = await chain.transfers.parts_of_tx(event.tx_at)
     tokens = await chain.enriched.answer_tokens({row.token_ref for row in parts.transfers}, "usd")
-    transaction = _transaction(chain, full, event) | _transfers(parts.transfers, tokens.details)
+    transaction = _transaction(chain, full, event.detail) | _transfers(parts.transfers, tokens.details)
     if webhook.include_internal_txs:
         transaction["internalTransactions"] = await _internals(chain, full, parts.internals)
     made: dict[str, Any] = {"transaction": transaction}
@@ -80,7 +87,7 @@ async def _event(chain: EvmChain, webhook: Webhook, event: StoredEvent) -> dict[
     return made
 
 
-def _transaction(chain: EvmChain, full: FullTxRead, event: StoredEvent) -> dict[str, Any]:
+def _transaction(chain: EvmChain, full: FullTxRead, detail: EventDetail) -> dict[str, Any]:
     tx, token = full.tx, chain.info.token
     price = str(tx.gas_price)
     return {
@@ -101,10 +108,10 @@ def _transaction(chain: EvmChain, full: FullTxRead, event: StoredEvent) -> dict[
         "value": str(tx.value),
         "type": tx.type_id,
         "chainId": chain.info.id,
-        "receiptCumulativeGasUsed": str(event.detail.cumulative_gas),
+        "receiptCumulativeGasUsed": str(detail.cumulative_gas),
         "receiptGasUsed": str(tx.gas_used),
         "receiptEffectiveGasPrice": price,
-        "receiptRoot": hash_text(event.detail.receipts_root),
+        "receiptRoot": hash_text(detail.receipts_root),
         **({"contractAddress": address_text(tx.to)} if tx.call_type is CallType.CONTRACT_CREATION else {}),
         "networkToken": {
             "tokenName": token.name,

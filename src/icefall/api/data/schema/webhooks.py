@@ -35,6 +35,32 @@ Address = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 Topic = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 Addresses = Annotated[list[Address], Meta(min_length=1, max_length=20_000)]
 Number = Annotated[int, Meta(ge=0, le=NUMBER_MAX)]
+KeyType = Literal["addresses", "nodeId", "subnetId"]
+AddressSubEvent = Literal["balance_change", "balance_threshold", "reward_distribution"]
+ValidatorSubEvent = Literal[
+    "validator_stake",
+    "delegator_stake",
+    "reward_distribution",
+    "l1_validator_balance_increased",
+    "l1_validator_disabled",
+    "l1_validator_removed",
+    "l1_validator_balance_threshold",
+]
+BalanceType = Literal[
+    "unlockedUnstaked",
+    "unlockedStaked",
+    "lockedPlatform",
+    "lockedStakeable",
+    "lockedStaked",
+    "pendingStaked",
+    "unlocked",
+    "locked",
+    "atomicMemoryUnlocked",
+    "atomicMemoryLocked",
+]
+Key = Annotated[str, Meta(min_length=1, max_length=128)]
+Amount = Annotated[str, Meta(pattern="^[0-9]{1,20}$")]
+Ids = Annotated[list[Key], Meta(min_length=1, max_length=100)]
 
 
 class WebhookParams(RestParams, frozen=True):
@@ -64,14 +90,32 @@ class WebhookBody(Struct, frozen=True, kw_only=True, rename="camel"):
     """The base of bodies. Fields that are not known are ignored, as the hosted service does."""
 
 
+class WantedSubEvents(WebhookBody, frozen=True, kw_only=True):
+    address_activity_sub_events: list[AddressSubEvent] | UnsetType = UNSET
+    validator_activity_sub_events: list[ValidatorSubEvent] | UnsetType = UNSET
+
+
+class ThresholdFilter(WebhookBody, frozen=True, kw_only=True):
+    balance_type: BalanceType
+    balance_threshold: Amount
+
+
 class ActivityFilter(WebhookBody, frozen=True, kw_only=True):
     addresses: Addresses | UnsetType = UNSET
     event_signatures: Annotated[list[Topic], Meta(max_length=100)] | UnsetType = UNSET
+    key_type: KeyType | UnsetType = UNSET
+    keys: Annotated[list[Key], Meta(min_length=1, max_length=20_000)] | UnsetType = UNSET
+    sub_events: WantedSubEvents | UnsetType = UNSET
+    balance_threshold_filter: ThresholdFilter | UnsetType = UNSET
+    node_ids: Ids | UnsetType = UNSET
+    subnet_ids: Ids | UnsetType = UNSET
+    l1_validator_fee_balance_threshold: Amount | UnsetType = UNSET
 
 
 class CreateWebhook(WebhookBody, frozen=True, kw_only=True):
     event_type: EventType
     url: Url
+    network: Annotated[str, Meta(min_length=1, max_length=64)] | UnsetType = UNSET
     chain_id: Annotated[str, Meta(min_length=1, max_length=128)] | UnsetType = UNSET
     metadata: ActivityFilter
     name: Text = ""
@@ -104,9 +148,28 @@ class ReplayRequest(WebhookBody, frozen=True, kw_only=True):
     end_block: Number | UnsetType = UNSET
 
 
-class AddressActivityMetadata(RestResult, frozen=True):
-    addresses: list[str]
+class SubEvents(RestResult, frozen=True, kw_only=True):
+    address_activity_sub_events: list[AddressSubEvent] | UnsetType = UNSET
+    validator_activity_sub_events: list[ValidatorSubEvent] | UnsetType = UNSET
+
+
+class BalanceThreshold(RestResult, frozen=True, kw_only=True):
+    balance_type: BalanceType
+    balance_threshold: str
+
+
+class WebhookMetadata(RestResult, frozen=True, kw_only=True):
+    """What a webhook is about: addresses on an EVM chain, or keys and sub-events on the primary network."""
+
+    addresses: list[str] | UnsetType = UNSET
     event_signatures: list[str] | UnsetType = UNSET
+    key_type: KeyType | UnsetType = UNSET
+    keys: list[str] | UnsetType = UNSET
+    sub_events: SubEvents | UnsetType = UNSET
+    balance_threshold_filter: BalanceThreshold | UnsetType = UNSET
+    node_ids: list[str] | UnsetType = UNSET
+    subnet_ids: list[str] | UnsetType = UNSET
+    l1_validator_fee_balance_threshold: str | UnsetType = UNSET
 
 
 class WebhookResult(RestResult, frozen=True, kw_only=True):
@@ -119,9 +182,9 @@ class WebhookResult(RestResult, frozen=True, kw_only=True):
     created_at: int
     name: str
     description: str
-    metadata: AddressActivityMetadata
-    include_internal_txs: bool
-    include_logs: bool
+    metadata: WebhookMetadata
+    include_internal_txs: bool | UnsetType = UNSET
+    include_logs: bool | UnsetType = UNSET
     confirmations: int
     ordered: bool
     start_block: str | UnsetType = UNSET

@@ -24,7 +24,7 @@ from icefall.api.networks.schema.transactions import (
 )
 from icefall.errors import BadRequest
 from icefall.pchain.listing import AmountRow, ListedUtxo
-from icefall.pchain.model import UtxoState, plain_output
+from icefall.pchain.model import UtxoState, balance_category, plain_output
 from icefall.wire.ids import PLATFORM_CHAIN, id_text
 from icefall.wire.pvm.codec import unpack_utxo
 
@@ -126,15 +126,11 @@ def _category(row: AmountRow, at: int, *, is_past: bool) -> str | None:
     """The category of an output at a time; None where it was not there."""
     if is_past and (row.created_time > at or (row.spent_time is not None and row.spent_time <= at)):
         return None
+    stake = None
     if row.stake_end is not None and row.stake_start is not None:
         is_returned = row.returned_time is not None and (not is_past or row.returned_time <= at)
-        if not is_returned:
-            if row.stake_start > at:
-                return "pending_staked"
-            return "locked_staked" if row.stakeable_locktime > row.stake_end else "unlocked_staked"
-    if row.locktime > at:
-        return "locked_platform"
-    return "locked_stakeable" if row.stakeable_locktime > at else "unlocked_unstaked"
+        stake = None if is_returned else (row.stake_start, row.stake_end)
+    return balance_category(row.locktime, row.stakeable_locktime, stake, at)
 
 
 def _amount(network: PrimaryNetwork, asset_id: bytes, amount: int, count: int) -> CategoryAmount:

@@ -8,7 +8,7 @@ import msgspec
 from tests.metrics.scene import NOW
 from tests.server import Reply
 
-from icefall.access.page_tokens import NumberTokens
+from icefall.access.page_tokens import NumberTokens, PageTokens
 from icefall.access.store import AccessReader
 from icefall.api.describing.openapi import document
 from icefall.api.describing.site import Pages
@@ -17,7 +17,7 @@ from icefall.api.http.app import App
 from icefall.api.http.asgi import AsgiApp
 from icefall.api.http.assemble import bases_of, counter_labels, routes_of
 from icefall.api.http.guards import Hosts, Origins
-from icefall.api.http.paging import NumberPaging
+from icefall.api.http.paging import NumberPaging, Paging
 from icefall.api.http.routes import Routes
 from icefall.api.http.row import METRICS as LISTENER
 from icefall.api.http.service import CounterSource
@@ -47,6 +47,7 @@ class Service:
             AccessReader: AccessReader(self._access),
             ChainDirectory: chains,
             MetricsClock: MetricsClock(lambda: self.now),
+            Paging: Paging(PageTokens(bytes(32)), lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),
             Pages: Pages(msgspec.json.encode(document(LISTENER, rows, "0")), ""),
             CounterSource: CounterSource(Path("nowhere"), counter_labels(rows), "0", LISTENER, ProcessReader(0)),

@@ -136,6 +136,10 @@ def cases_of(row: Rest) -> Iterator[Case]:
     if "metrics/{metric}" in row.path:
         yield from (Case(row, {"metric": metric.camel_name}) for metric in METRICS_TABLE)
         yield from (Case(row, {"metric": "txCount", "timeInterval": span}) for span in ("hour", "week", "month"))
+    elif "teleporterMetrics" in row.path:
+        yield Case(row, {"metric": "teleporterTotalTxnCount"})
+    elif "icm/timeseries" in row.path:
+        yield from (Case(row, {"timeInterval": span, "groupBy": "destBlockchainId"}) for span in ("hour", "month"))
     elif "{metric}" in row.path:
         yield from (Case(row, {"metric": metric.camel_name}) for metric in METRICS_TABLE if metric.has_rolling)
     else:

@@ -103,6 +103,7 @@ def metrics_app(config: Config, *, with_engine: bool) -> App:
     services: dict[type, Any] = {
         AccessReader: AccessReader(store),
         NumberPaging: NumberPaging(NumberTokens(page_token_secret(store))),
+        Paging: Paging(PageTokens(page_token_secret(store))),
         MetricsClock: MetricsClock(),
         ChainDirectory: served.directory,
     }

@@ -5,6 +5,7 @@ from typing import Any
 from icefall.db.engine import Store, Transaction
 from icefall.evm.exporting.histories import KINDS, READERS, HistorySpan
 from icefall.evm.indexing.message_filling import LogSource, MessageFilling
+from icefall.evm.reading.message_counts import MessageCounts
 from icefall.evm.reading.messages import EventFilter, MessageReader
 from icefall.evm.storing.messages import prepare_messages
 
@@ -44,7 +45,20 @@ async def _read(store: Store) -> list[Any]:
             found += [await reader.newest([each], one.log_at + 1, PAGE) for each in wanted]
         found.append(sorted(await reader.events_of([one.message_id for one in page])))
         found.append(sorted(await reader.token_ids([one.sender for one in page])))
-    return found
+    return found + await _counted(store)
+
+
+async def _counted(store: Store) -> list[Any]:
+    counts = MessageCounts(store)
+    newest = await counts.newest_start(3600, _AFTER_ALL)
+    assert newest is not None, "the recorded chain has messages"
+    return [
+        newest,
+        await counts.between(86400, 0, newest + 1),
+        await counts.since(newest - 3600),
+        await counts.of_all_time(),
+        await counts.transactions((1, 2)),
+    ]
 
 
 def _hide_logs(tx: Transaction) -> None:

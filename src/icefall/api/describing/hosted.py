@@ -27,6 +27,8 @@ DIFFERENCES: dict[str, str] = {
     "GET /v2/chains/{chainId}/metrics/{metric}": "the series of /v1/metrics",
     "GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}": "without lastWeek and last90Days",
 }
+# Operations that newer clients have besides, by their labels.
+NEWER = {"GET /v2/icm/timeseries": "getICMTimeseries", "GET /v2/icm/summary": "getICMSummary"}
 _NOT_YET = "not yet"
 # Why an operation is not served, by the beginning of its path.
 REASONS: dict[str, str] = {
@@ -42,7 +44,6 @@ REASONS: dict[str, str] = {
     "/v1/subnetRpcUsageMetrics": "usage of the hosted service's RPC nodes",
     "/v1/teleporter/": _NOT_YET,
     "/v2/chains/43114/btcb/": "about one token of one chain; token holders answer it for any token",
-    "/v2/chains/{chainId}/teleporterMetrics/": _NOT_YET,
     "/v2/lookingGlass/": "not yet; `holders` and `balances` of a contract answer parts of it",
     "/v2/networks/": _NOT_YET,
     "/v2/subnet/": _NOT_YET,
@@ -84,7 +85,9 @@ def hosted_markdown(rows: Iterable[Rest | Rpc]) -> str:
         f"{counts['yes']} as they are, {counts['differs']}",
         f"with a difference that a client may notice, and {counts['no']} not. [dialects.md](dialects.md) has the "
         "differences in form,",
-        "[api.md](api.md) what Icefall serves besides.",
+        "[api.md](api.md) what Icefall serves besides. Newer clients have two more, which are served too: "
+        + " and ".join(f"`{one.partition(' ')[2]}`" for one in NEWER)
+        + ".",
         "Generated from `src/icefall/api/describing/hosted.py` and the endpoint rows by `make docs`.",
         "",
         "| call | operation | served | difference, or why not |",

@@ -40,12 +40,37 @@ for _form in ("Icm", "Teleporter"):
     MESSAGES_FIELDS |= {f"{_form}MessageResult.{name}": text for name, text in _OF_BOTH.items()}
     MESSAGES_FIELDS[f"{_form}MessagePage.messages"] = "The messages, newest first."
 
+MESSAGES_FIELDS |= {
+    "IcmPoint.timestamp": "Beginning of the period in Unix seconds.",
+    "IcmPoint.value": "Messages of the period. Each counts once: where it was sent, or, if that chain is not indexed, "
+    "where it was received.",
+    "srcBlockchainId": "Blockchain ID of the chain that sent the messages, empty if it is unknown; only where "
+    "`groupBy` names it.",
+    "destBlockchainId": "Blockchain ID of the chain that the messages are for; only where `groupBy` names it.",
+    "IcmSeries.results": "Points, newest first. Periods without messages are left out.",
+    "IcmSummary.result": "A row, or with `groupBy` one for each source, destination or pair that has messages.",
+    "IcmWindows.lastHour": "Messages of the last hour. Windows end now and begin with a whole hour.",
+    "IcmWindows.lastDay": "Messages of the last 24 hours.",
+    "lastWeek": "Messages of the last 7 days.",
+    "IcmWindows.lastMonth": "Messages of the last 30 days.",
+    "last90Days": "Messages of the last 90 days.",
+    "IcmWindows.lastYear": "Messages of the last 365 days.",
+    "IcmWindows.allTime": "All messages.",
+    "TeleporterMetricResult.result": "The count.",
+    "TeleporterValue.value": "Transactions since the first indexed block.",
+}
+
 MESSAGES_PARAMS: dict[str, str] = {
     "messageId": "ID of the message: 64 hex digits, with or without 0x.",
     "sourceBlockchainId": "Only messages from this chain: blockchain ID, or EVM chain ID or alias if it is indexed.",
     "destinationBlockchainId": "Only messages to this chain, given as `sourceBlockchainId`.",
     "listIcmMessages.blockchainId": "Only messages from or to this chain, given as `sourceBlockchainId`.",
     "listTeleporterMessages.blockchainId": "Only messages from or to this chain, given as `sourceBlockchainId`.",
+    "srcBlockchainId": "Only messages from this chain: blockchain ID, or EVM chain ID or alias if it is indexed.",
+    "destBlockchainId": "Only messages to this chain, given as `srcBlockchainId`.",
+    "getICMTimeseries.groupBy": "Counts by srcBlockchainId, destBlockchainId, or both, separated by a comma.",
+    "getICMSummary.groupBy": "Counts by srcBlockchainId, destBlockchainId, or both, separated by a comma.",
+    "getTeleporterMetricsByChain.metric": "Transactions that sent messages, that received some, or the sum of both.",
     "from": "Only messages that this address sent.",
     "to": "Only messages to this address.",
 }

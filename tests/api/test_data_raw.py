@@ -188,6 +188,26 @@ def test_calls_of_a_transaction(tracer: str, recorded: Naive, served: Served) ->
             served.replays[recorded.chain].off.discard("debug_traceTransaction")
 
 
+def test_call_data_of_a_transaction(recorded: Naive, served: Served) -> None:
+    """The call data is stored with the transaction. That of a creation is code, and a plain transfer has none."""
+    found = {}
+    for tx in recorded.txs:
+        txid, method = tx["here"]["txHash"], tx["native"]["method"]
+        kind = (method["callType"], method.get("methodName"))
+        if kind in found:
+            continue
+        shown = served.result(f"/v1/chains/{recorded.id}/transactions/{txid}/input")
+        whole = served.result(f"/v1/chains/{recorded.id}/transactions/{txid}")["nativeTransaction"]
+        assert (shown["txHash"], shown["input"]) == (txid, whole["input"])
+        assert shown.get("methodName") == whole["method"].get("methodName")
+        found[kind] = shown
+        if kind[0] != "CONTRACT_CALL":
+            assert not {"methodName", "decodedInput"} & set(shown)
+    decoded = [one["decodedInput"] for one in found.values() if "decodedInput" in one]
+    assert any(one["signature"] == "transfer(address,uint256)" for one in decoded)
+    assert served.get(f"/v1/chains/{recorded.id}/transactions/0x{7:064x}/input").status == 404
+
+
 def test_revert_reasons(recorded: Naive, served: Served) -> None:
     found, texts = traced(recorded), 0
     for tx in recorded.txs:

@@ -1,4 +1,4 @@
-"""What the Explorer computes itself, compared with the package's own code: identifiers, arguments, headers, amounts."""
+"""What the Explorer computes itself, compared with the package's own code: identifiers, headers, amounts."""
 
 import hashlib
 from collections.abc import Iterator
@@ -58,27 +58,6 @@ def test_headers_of_all_recorded_containers(explorer: Tab) -> None:
             expected = [id_text(container.parent_id), container.timestamp, str(seen[run_of.chain])]
             assert explorer.page.evaluate(script, [fetched.raw.hex(), run_of.chain]) == expected
     assert seen == {"X": 176, "P": 13, "C": 12}
-
-
-WORD = "00000000000000000000000000000000000000000000000000000000000000"
-ARGUMENTS = [
-    ("f(uint256,bool)", WORD + "2a" + WORD + "01", ["42", "true"]),
-    ("f(int8)", "f" * 64, ["-1"]),
-    ("f(address)", "00" * 12 + "11" * 20, ["0x" + "11" * 20]),
-    ("f(string)", WORD + "20" + WORD + "03" + "616263" + "00" * 29, ["abc"]),
-    ("f(uint256[])", WORD + "20" + WORD + "02" + WORD + "07" + WORD + "08", [["7", "8"]]),
-    ("f((uint256,bytes4),uint8)", WORD + "05" + "deadbeef" + "00" * 28 + WORD + "06", [["5", "0xdeadbeef"], "6"]),
-    ("f(bytes)", WORD + "20" + WORD + "ff", None),  # longer than the data
-    ("f(uint256[])", WORD + "20" + "ff" * 32, None),
-    ("f(uint256)", "", None),
-    ("f(nonsense)", WORD + "01", None),
-]
-
-
-@pytest.mark.parametrize(("signature", "data", "expected"), ARGUMENTS)
-def test_arguments(signature: str, data: str, expected: list[Any] | None, explorer: Tab) -> None:
-    found = run(explorer, "abi", "decodeArguments", signature, "0x12345678" + data)
-    assert (found and [one["value"] for one in found]) == expected
 
 
 AMOUNTS = [

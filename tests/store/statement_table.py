@@ -161,6 +161,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/addresses/{address}/logs": (2, 3, 3),
         "GET /v1/chains/{chainId}/transactions/{txHash}/calls": (2, 3, 3),
         "GET /v1/chains/{chainId}/transactions/{txHash}/revertReason": (2, 3, 3),
+        "GET /v1/chains/{chainId}/transactions/{txHash}/input": (1, 1, 1),
         "GET /v1/chains/{chainId}/indexing": (6, 9, 9),
         "GET /v1/apiUsageMetrics": (1, 1, 1),
         "GET /v1/apiLogs": (1, 1, 1),

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 
+from icefall.api.data.handlers.decoding import decoded_data, indexed_tx
 from icefall.api.data.schema.transactions import (
     AddressLogsParams,
     CallPage,
     CallResult,
     CallsParams,
-    DecodedData,
-    DecodedParameter,
     LogPage,
     LogResult,
     RevertReason,
@@ -19,10 +18,7 @@ from icefall.api.data.schema.transactions import (
 )
 from icefall.api.http.paging import Paging, cursor_of, cut, pack_cursor, page_range
 from icefall.api.http.structs import address_text, hash_text
-from icefall.errors import NotFound
-from icefall.evm.reading.contracts import Decoded
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
-from icefall.evm.reading.model import TxRead
 from icefall.evm.reading.raw import LogRead
 from icefall.wire.evm.events import EVENT_SIGNATURES, reason_of
 from icefall.wire.evm.types import Calls, TreeCall
@@ -35,7 +31,7 @@ _TX_LOGS, _LOGS, _CALLS = "transactionLogs", "addressLogs", "calls"
 async def transaction_logs(params: TxLogsParams, chains: ChainDirectory, paging: Paging) -> LogPage:
     chain = await chains.find(params.chain_id)
     (after,) = cursor_of(_TX_LOGS, params, paging) or (None,)
-    tx = await _tx(chain, params.tx_hash)
+    tx = (await indexed_tx(chain, params.tx_hash)).tx
     rows, token = cut(_TX_LOGS, params, paging, await chain.raw.logs_of_tx(tx, after, params.page_size + 1))
     return LogPage(next_page_token=token, logs=[_log(chain, row) for row in rows])
 
@@ -60,7 +56,7 @@ def _wanted(params: AddressLogsParams) -> Sequence[bytes | None]:
 async def list_calls(params: CallsParams, chains: ChainDirectory, paging: Paging) -> CallPage:
     chain = await chains.find(params.chain_id)
     (start,) = cursor_of(_CALLS, params, paging) or (0,)
-    calls = await chain.raw.calls_of_tx(await _tx(chain, params.tx_hash))
+    calls = await chain.raw.calls_of_tx((await indexed_tx(chain, params.tx_hash)).tx)
     end = start + params.page_size
     token = paging.token(_CALLS, params, pack_cursor(end)) if end < len(calls) else UNSET
     parents = _parents(calls)
@@ -70,7 +66,7 @@ async def list_calls(params: CallsParams, chains: ChainDirectory, paging: Paging
 
 async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> RevertReason:
     chain = await chains.find(params.chain_id)
-    tx = await _tx(chain, params.tx_hash)
+    tx = (await indexed_tx(chain, params.tx_hash)).tx
     if tx.status:
         return RevertReason(tx_hash=hash_text(params.tx_hash), tx_status="1", is_reverted=False)
     root = (await chain.raw.calls_of_tx(tx))[0]
@@ -81,15 +77,8 @@ async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> Re
         error=root.error[:_ERROR_MAX] or UNSET,
         revert_data=hash_text(root.output[:DATA_MAX]) if root.output else UNSET,
         revert_reason=_reason(root),
-        decoded_error=_decoded(chain.contracts.error(root.output)),
+        decoded_error=decoded_data(chain.contracts.error(root.output)),
     )
-
-
-async def _tx(chain: EvmChain, tx_hash: bytes) -> TxRead:
-    found = await chain.blocks.tx(tx_hash)
-    if found is None:
-        raise NotFound(f"chain {chain.info.id} has no indexed transaction {hash_text(tx_hash)}")
-    return found.tx
 
 
 def _log(chain: EvmChain, row: LogRead) -> LogResult:
@@ -104,24 +93,8 @@ def _log(chain: EvmChain, row: LogRead) -> LogResult:
         topics=[hash_text(topic) for topic in row.topics],
         data=hash_text(row.data),
         event_signature=signature or UNSET,
-        decoded_log=_decoded(chain.contracts.event(row.topics, row.data)),
+        decoded_log=decoded_data(chain.contracts.event(row.topics, row.data)),
     )
-
-
-def _decoded(found: Decoded | None) -> DecodedData | UnsetType:
-    if found is None:
-        return UNSET
-    parameters = [
-        DecodedParameter(
-            name=one.name,
-            type=one.type,
-            value=one.value,
-            is_indexed=one.is_indexed or UNSET,
-            is_hash=one.is_hash or UNSET,
-        )
-        for one in found.values
-    ]
-    return DecodedData(signature=found.declared.signature, parameters=parameters)
 
 
 def _parents(calls: Calls) -> list[int | UnsetType]:
@@ -154,8 +127,8 @@ def _call(chain: EvmChain, index: int, call: TreeCall, parent: int | UnsetType) 
         revert_reason=_reason(call) if call.error else UNSET,
         method_name=UNSET if is_creation else chain.method_names.get(call.input[:4], UNSET),
         is_truncated=True if is_cut else UNSET,
-        decoded_input=UNSET if is_creation else _decoded(chain.contracts.call(call.input)),
-        decoded_error=_decoded(chain.contracts.error(call.output)) if call.error else UNSET,
+        decoded_input=UNSET if is_creation else decoded_data(chain.contracts.call(call.input)),
+        decoded_error=decoded_data(chain.contracts.error(call.output)) if call.error else UNSET,
     )
 
 

@@ -164,6 +164,15 @@ class DecodedData(RestResult, frozen=True, kw_only=True):
     parameters: list[DecodedParameter]
 
 
+class TransactionInput(RestResult, frozen=True, kw_only=True):
+    """The call data of a transaction. Of one that creates a contract it is code, which is not decoded."""
+
+    tx_hash: str
+    input: str
+    method_name: str | UnsetType = UNSET
+    decoded_input: DecodedData | UnsetType = UNSET
+
+
 class LogResult(RestResult, frozen=True, kw_only=True):
     block_number: str
     block_timestamp: int

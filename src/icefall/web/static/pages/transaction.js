@@ -1,9 +1,9 @@
 // A transaction and everything in it.
 import { h, icon } from "../dom.js";
 import { chainOf, data, maybe, path } from "../api.js";
-import { decodeArguments } from "../abi.js";
 import { callTree } from "../calls.js";
 import { STANDARDS, internalColumns, transferColumns } from "../columns.js";
+import { decodedTable, errorShown, rawData } from "../decoded.js";
 import { happened } from "../happened.js";
 import { logList } from "../logs.js";
 import { sentence } from "../sentence.js";
@@ -43,6 +43,7 @@ export async function render({ params, query, signal, remember }) {
   const transfers = STANDARDS.flatMap(({ key: standard }) => whole_[`${standard}Transfers`]).sort(
     (a, b) => a.logIndex - b.logIndex,
   );
+  const tokens = [tx.to, ...transfers.map((move) => move.erc20Token)].filter((one) => one?.decimals !== undefined);
   const content = h(
     "div.page",
     {},
@@ -60,16 +61,9 @@ export async function render({ params, query, signal, remember }) {
     ),
     later(() => summary(whole_, transfers, { key, native, base, signal }), { rows: 1 }),
     failed &&
-      later(
-        async () => {
-          const reason = await maybe(data(`${base}/revertReason`, {}, signal));
-          if (!reason || !(reason.revertReason || reason.error)) return null;
-          return h("p.notice.bad", {}, h("strong", {}, "Reverted: "), clip(reason.revertReason || reason.error, 500));
-        },
-        { rows: 1 },
-      ),
+      later(() => revertNotice({ base, signal, key, token: tx.to }), { rows: 1 }),
     card("Details", details(tx, whole_, native, key)),
-    tx.input && tx.input !== "0x" && inputCard(tx),
+    tx.input && tx.input !== "0x" && later(() => inputCard(tx, { base, signal }), { rows: 2 }),
     tabs(
       "Content of the transaction",
       [
@@ -88,8 +82,8 @@ export async function render({ params, query, signal, remember }) {
               whole_.internalTransactions,
             ).element,
         },
-        { key: "calls", name: "Calls", load: () => callTree(`${base}/calls`, { chain: key, native, signal }) },
-        { key: "logs", name: "Logs", load: () => logList(`${base}/logs`, { chain: key, signal }) },
+        { key: "calls", name: "Calls", load: () => callTree(`${base}/calls`, { chain: key, native, signal, tokens }) },
+        { key: "logs", name: "Logs", load: () => logList(`${base}/logs`, { chain: key, signal, tokens }) },
       ].filter(Boolean),
       query.get("tab"),
       (tab) => remember({ tab }),
@@ -148,36 +142,27 @@ function worth(integer, native, price) {
   return h("span.quiet", {}, " (", value({ ...price, value: number }), ")");
 }
 
-function inputCard(tx) {
-  const known = tx.method.methodName;
-  const decoded =
-    known?.includes("(") && tx.method.callType === "CONTRACT_CALL" ? decodeArguments(known, tx.input) : null;
+// What the call was, with names where they are known; the data itself is a click away.
+async function inputCard(tx, { base, signal }) {
+  const found = await maybe(data(`${base}/input`, {}, signal).catch(() => null));
+  const known = found?.methodName || tx.method.methodName;
+  const decoded = found?.decodedInput;
   return card(
     "Input",
-    known && h("p", {}, h("code", {}, clip(known, 300)), " ", h("span.quiet.mono", {}, tx.method.methodHash)),
-    decoded?.length
-      ? table(
-          "Arguments",
-          [
-            { name: "#", cell: (row) => row.index },
-            { name: "Type", cell: (row) => h("code", {}, clip(row.type, 60)) },
-            { name: "Value", wide: true, cell: (row) => argument(row, tx.chainId) },
-          ],
-          decoded.map((one, index) => ({ ...one, index })),
-        ).element
-      : null,
-    h(
-      "details",
-      { open: decoded ? null : true },
-      h("summary", {}, `Raw input, ${whole((tx.input.length - 2) / 2)} bytes`),
-      h("pre.data", { tabindex: "0" }, clip(tx.input, 20000)),
-    ),
+    known && h("p", {}, h("code.break", {}, clip(known, 300)), " ", h("span.quiet.mono", {}, tx.method.methodHash)),
+    decoded && decodedTable(decoded, { chain: tx.chainId, token: tx.to }),
+    rawData("Raw input", tx.input, !decoded),
   );
 }
 
-function argument({ type, value: given }, chain) {
-  if (type === "address") return address(chain, given, { full: true });
-  return h("span.mono", {}, clip(shown(given), 2000));
+async function revertNotice({ base, signal, key, token }) {
+  const reason = await maybe(data(`${base}/revertReason`, {}, signal));
+  if (!reason || !(reason.revertReason || reason.error || reason.decodedError)) return null;
+  const named = reason.decodedError && errorShown(reason.decodedError, { chain: key, token });
+  const text = reason.revertReason || reason.error;
+  return [
+    h("p.notice.bad", {}, h("strong", {}, "Reverted: "), clip(reason.revertReason || reason.decodedError?.signature || text, 500)),
+    (named || reason.revertData) &&
+      card("Error", named, reason.revertData && rawData("Raw error data", reason.revertData, !reason.decodedError)),
+  ];
 }
-
-const shown = (given) => (Array.isArray(given) ? `[${given.map(shown).join(", ")}]` : String(given));

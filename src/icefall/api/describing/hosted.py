@@ -85,9 +85,8 @@ def hosted_markdown(rows: Iterable[Rest | Rpc]) -> str:
         f"{counts['yes']} as they are, {counts['differs']}",
         f"with a difference that a client may notice, and {counts['no']} not. [dialects.md](dialects.md) has the "
         "differences in form,",
-        "[api.md](api.md) what Icefall serves besides. Newer clients have two more, which are served too: "
-        + " and ".join(f"`{one.partition(' ')[2]}`" for one in NEWER)
-        + ".",
+        "[api.md](api.md) what Icefall serves besides. Newer clients have two more, which are served too:",
+        " and ".join(f"`{one.partition(' ')[2]}`" for one in NEWER) + ".",
         "Generated from `src/icefall/api/describing/hosted.py` and the endpoint rows by `make docs`.",
         "",
         "| call | operation | served | difference, or why not |",

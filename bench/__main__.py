@@ -14,6 +14,7 @@ SUITES = {
     "chaos": "kill -9 of the processes in turn under load: failures by reason, nothing lost",
     "soak": "the same for long with a kill per minute: memory and open files stay the same",
     "ledger": "X-Chain transactions issued and accepted per second",
+    "platform": "P-Chain executed from stored containers: blocks per second, memory, sets at old and new heights",
     "follow": "containers followed per second from a replayed node",
     "ingest": "EVM blocks indexed per second from a replayed node",
     "storing": "rows of a million transfers into SQLite, without an upstream: CPU per transfer by tenths",

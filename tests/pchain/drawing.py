@@ -153,7 +153,9 @@ class Drawing:
         return (start, end) if end > start and end > self.chain.time else None
 
     def validator(self, subnet: bytes) -> Staker | None:
+        """A validator that one can delegate to: not one that the owner of the subnet has let in."""
         found = [one for one in self.chain.stakers if one.subnet == subnet and not one.delegates]
+        found = [one for one in found if hasattr(one.body, "stake")]
         return self.source.choice(found) if found else None
 
     def free_host(self, subnet: bytes) -> Staker | None:

@@ -117,9 +117,9 @@ def gas_of(tx: t.PlatformTx, fees: DynamicFees) -> int | None:
         signatures += len(spending.signature_indices)
     reads += len(inputs)
     writes += len(inputs) + outputs
-    weights = fees.weights
-    dimensions = (len(tx.raw), reads, writes, compute + _SIGNATURE * signatures)
-    return sum(amount * weight for amount, weight in zip(dimensions, weights, strict=True))
+    of_bandwidth, of_read, of_write, of_compute = fees.weights
+    compute += _SIGNATURE * signatures
+    return len(tx.raw) * of_bandwidth + reads * of_read + writes * of_write + compute * of_compute
 
 
 # -- L1 validators -------------------------------------------------------------------------------------------------

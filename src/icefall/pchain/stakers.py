@@ -10,7 +10,7 @@ from icefall.wire.ids import EMPTY_SHORT_ID, id_text
 Member = tuple[int, bytes]  # weight and public key, empty if there is none
 Members = dict[bytes, Member]  # by node ID
 _Key = tuple[int, int, bytes]
-SNAPSHOT_CHANGES_MIN = 64
+SNAPSHOT_CHANGES_MIN = 16
 
 
 class StakerSet:
@@ -119,6 +119,11 @@ class ValidatorSets:
         if l1 is not None:
             return l1.weight + staked, l1.public_key
         return (staked, self._keys.get(node_id, b"")) if staked else None
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether anything may have changed since the last block."""
+        return bool(self._touched)
 
     def changes(self, height: int) -> list[WeightChange]:
         """What the block at `height` changed. They are counted; `snapshots_due` tells when there are many."""

@@ -82,6 +82,7 @@ class Changes:
     def __init__(self) -> None:
         self.blocks: list[ExecutedBlock] = []
         self.txs: list[TxRow] = []
+        self.tx_of: dict[bytes, TxRow] = {}  # the same by their IDs
         self.utxos: dict[bytes, UtxoRow] = {}  # all that was made, loaded or changed
         self.address_txs: set[tuple[bytes, int]] = set()
         self.stakers: dict[bytes, StakerChange] = {}
@@ -155,23 +156,23 @@ class PlatformState:
         """Note an accepted transaction; returns its number."""
         seq = self.next_seq
         self.next_seq += 1
-        self.changes.txs.append(TxRow(seq, tx, height, is_committed))
+        row = TxRow(seq, tx, height, is_committed)
+        self.changes.txs.append(row)
+        self.changes.tx_of[tx.txid] = row
         return seq
 
     def tx(self, txid: bytes) -> TxRow:
-        for row in reversed(self.changes.txs):
-            if row.tx.txid == txid:
-                return row
-        found = self.lookup.tx(txid)
+        found = self.changes.tx_of.get(txid) or self.lookup.tx(txid)
         if found is None:
             raise ExecutionFailed(f"transaction {id_text(txid)} was never accepted")
         return found
 
     def add_utxo(self, utxo: PlatformUtxo, seq: int, kind: UtxoKind = UtxoKind.PLAIN) -> UtxoRow:
         amount, stakeable_locktime, owners = plain_output(utxo.output)
+        changes, utxo_id = self.changes, input_id(utxo.txid, utxo.output_index)
         row = UtxoRow(
             self.next_position,
-            input_id(utxo.txid, utxo.output_index),
+            utxo_id,
             pack_utxo(utxo),
             owners.addresses,
             utxo.asset_id,
@@ -184,11 +185,12 @@ class PlatformState:
             self.time,
         )
         self.next_position += 1
-        if row.utxo_id in self.changes.utxos:
+        if utxo_id in changes.utxos:
             raise ExecutionFailed(f"output {utxo.output_index} of {id_text(utxo.txid)} exists already")
-        self.changes.utxos[row.utxo_id] = row
+        changes.utxos[utxo_id] = row
         if seq != GENESIS_SEQ:
-            self.changes.address_txs.update([(address, seq) for address in owners.addresses])
+            for address in owners.addresses:
+                changes.address_txs.add((address, seq))
         return row
 
     def spend(self, utxo_id: bytes, asset_id: bytes, amount: int, seq: int) -> None:
@@ -202,7 +204,8 @@ class PlatformState:
                 f"it consumes {amount} of {id_text(asset_id)} from {id_text(utxo_id)}, which has not that"
             )
         row.state, row.spent_seq, row.spent_time = UtxoState.SPENT, seq, self.time
-        self.changes.address_txs.update([(address, seq) for address in row.addresses])
+        for address in row.addresses:
+            self.changes.address_txs.add((address, seq))
 
     def release(self, utxo_id: bytes, seq: int) -> None:
         """Give back a stake: its output becomes unspent."""
@@ -357,6 +360,8 @@ class PlatformState:
         for subnet_id in self.book.touched:
             self.changes.stake_days[subnet_id, self.time // DAY_S] = self.book.totals[subnet_id]
         self.book.touched.clear()
+        if not self.sets.is_touched:
+            return
         changed = self.sets.changes(self.height)
         self.changes.weights += changed
         for subnet_id in self.sets.snapshots_due(changed):

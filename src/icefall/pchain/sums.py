@@ -110,11 +110,18 @@ def burned_by(unsigned: t.UnsignedTx, asset_id: bytes) -> int:
     """How much of an asset a transaction consumes and neither makes, stakes, exports nor pays into balances."""
     if not isinstance(unsigned, t.PlatformBaseTx):
         return 0
-    taken = (*unsigned.inputs, *getattr(unsigned, "imported_inputs", ()))
-    made = (*unsigned.outputs, *getattr(unsigned, "exported_outputs", ()), *getattr(unsigned, "stake", ()))
-    left = sum(_input_amount(one) for one in taken if one.asset_id == asset_id)
-    left -= sum(plain_output(one.output)[0] for one in made if one.asset_id == asset_id)
-    return left - balance_paid(unsigned)
+    taken, made = unsigned.inputs, unsigned.outputs
+    if type(unsigned) is not t.PlatformBaseTx:
+        taken += getattr(unsigned, "imported_inputs", ())
+        made += getattr(unsigned, "exported_outputs", ()) + getattr(unsigned, "stake", ())
+    left = -balance_paid(unsigned)
+    for given in taken:
+        if given.asset_id == asset_id:
+            left += _input_amount(given)
+    for out in made:
+        if out.asset_id == asset_id:
+            left -= plain_output(out.output)[0]
+    return left
 
 
 def _input_amount(given: t.PlatformInput) -> int:

@@ -63,7 +63,10 @@ def execute_tx(state: PlatformState, tx: t.PlatformTx, height: int) -> None:
 
 def _check_fork(state: PlatformState, tx: t.PlatformTx, kind: type) -> None:
     """A transaction at a time that does not know its type shows that we have other fork times than the network."""
-    forks, begin, end = state.parameters.forks, _FROM.get(kind), _UNTIL.get(kind)
+    begin, end = _FROM.get(kind), _UNTIL.get(kind)
+    if begin is None and end is None:
+        return
+    forks = state.parameters.forks
     if (begin and state.time < getattr(forks, begin)) or (end and state.time >= getattr(forks, end)):
         raise ExecutionFailed(
             f"transaction {id_text(tx.txid)} of type {tx.unsigned.type_id} is not possible at {state.time} with the "

@@ -56,6 +56,8 @@ MIGRATIONS = {
     "node/0104_lists.sqlite.sql": "9934689ea8202733",
     "node/0105_stake_lists.postgres.sql": "011da49a89866873",
     "node/0105_stake_lists.sqlite.sql": "9d57c32dc551e3de",
+    "node/0106_l1_fees.postgres.sql": "8f8ca2d3ff41d395",
+    "node/0106_l1_fees.sqlite.sql": "ee96a5f32cfd4476",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

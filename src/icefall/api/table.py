@@ -10,6 +10,7 @@ from icefall.api.http import service
 from icefall.api.http.row import LISTENERS, Rest, Rpc
 from icefall.api.metrics.endpoints import METRICS_ENDPOINTS
 from icefall.api.networks.endpoints import NETWORKS_ENDPOINTS
+from icefall.api.networks.metrics_endpoints import NETWORK_METRICS_ENDPOINTS
 from icefall.api.node.endpoints import NODE_ENDPOINTS
 
 _JS, _CSS = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
@@ -46,6 +47,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *WEBHOOK_ENDPOINTS,
     *OPERATION_ENDPOINTS,
     *METRICS_ENDPOINTS,
+    *NETWORK_METRICS_ENDPOINTS,
     *COMMON_ENDPOINTS,
 )
 

@@ -11,17 +11,18 @@ from urllib.parse import unquote
 from tests.pchain.recorded import Playback
 from tests.pchain.replay import config_of
 
-from icefall.access.page_tokens import PageTokens
+from icefall.access.page_tokens import NumberTokens, PageTokens
 from icefall.api.dialect import INTERFACE, Dialect
 from icefall.api.http.app import App
 from icefall.api.http.asgi import AsgiApp
 from icefall.api.http.assemble import bases_of, counter_labels, routes_of
 from icefall.api.http.guards import Hosts, Origins
-from icefall.api.http.paging import Paging
+from icefall.api.http.paging import NumberPaging, Paging
 from icefall.api.http.routes import Routes
 from icefall.api.http.row import DATA
 from icefall.api.networks.endpoints import NETWORKS_ENDPOINTS
 from icefall.api.networks.handlers.utxos import NetworkClock
+from icefall.api.networks.metrics_endpoints import NETWORK_METRICS_ENDPOINTS
 from icefall.api.networks.network import Networks
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
@@ -64,10 +65,11 @@ class NetworkScene:
 
 def networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> AsgiApp:
     """The rows of the interface alone, with the time standing still."""
-    rows = list(NETWORKS_ENDPOINTS)
+    rows = [*NETWORKS_ENDPOINTS, *NETWORK_METRICS_ENDPOINTS]
     services: dict[type, Any] = {
         Networks: networks,
         Paging: Paging(PageTokens(bytes(32))),
+        NumberPaging: NumberPaging(NumberTokens(bytes(32))),
         NetworkClock: NetworkClock(lambda: NOW),
         Dialect: dialect,
     }

@@ -102,6 +102,7 @@ class L1:
     remaining_owner: Any
     deactivation_owner: Any
     status: str = "active"
+    proof: bytes = b""
 
 
 class NaiveNetwork:
@@ -283,11 +284,13 @@ class NaiveNetwork:
                 validation = first_validation_id(body.subnet_id, position)
                 key = new.signer.public_key
                 self._add_l1(validation, body.subnet_id, new.node_id, key, new.weight, new.balance, owners)
+                self.l1[validation].proof = new.signer.proof_of_possession
         elif isinstance(body, t.RegisterL1ValidatorTx):
             said = registration_in(body.message)
             owners = said.remaining_balance_owner, said.deactivation_owner
             given = said.subnet_id, said.node_id, said.public_key, said.weight, body.balance
             self._add_l1(said.validation_id, *given, owners)
+            self.l1[said.validation_id].proof = body.proof_of_possession
         elif isinstance(body, t.SetL1ValidatorWeightTx):
             said_weight = weight_in(body.message)
             self.l1[said_weight.validation_id].weight = said_weight.weight

@@ -287,7 +287,10 @@ def test_every_l1_validator(scene: NetworkScene, naive: NaiveNetwork) -> None:
             "weight": one.weight,
             "remainingBalance": one.balance,
             "creationTimestamp": one.start,
-            "blsCredentials": {"publicKey": f"0x{one.key.hex()}"},
+            "blsCredentials": {
+                "publicKey": f"0x{one.key.hex()}",
+                "proofOfPossession": f"0x{one.proof.hex()}",
+            },
             "remainingBalanceOwner": {
                 "addresses": shown_addresses(scene, one.remaining_owner),
                 "threshold": one.remaining_owner.threshold,

@@ -15,6 +15,7 @@ from tests.server import serving
 
 RECORDING = "p-local-1"
 NODE_URL = "http://node.example"  # no such host is asked: the tab answers for it
+METRICS_URL = "http://metrics.example"
 X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
 C_ID = "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC"
 
@@ -30,7 +31,10 @@ class RecordedNetwork(NamedTuple):
 def recorded_network(browser: Browser, folder: Path) -> Iterator[RecordedNetwork]:
     """A tab whose calls for the network are answered from the recording. The browser's thread has a loop of its own, so
     the interface is asked in another one."""
-    with ThreadPoolExecutor(1) as thread, serving("data", folder / "served", f"--node-url={NODE_URL}") as server:
+    with (
+        ThreadPoolExecutor(1) as thread,
+        serving("data", folder / "served", f"--node-url={NODE_URL}", f"--metrics-url={METRICS_URL}") as server,
+    ):
         scene = thread.submit(NetworkScene, RECORDING, folder).result()
 
         def asked(target: str) -> tuple[int, Any]:
@@ -39,11 +43,11 @@ def recorded_network(browser: Browser, folder: Path) -> Iterator[RecordedNetwork
         def answer(route: Route) -> None:
             url = urlsplit(route.request.url)
             status, body = asked(f"{url.path}?{url.query}")
-            route.fulfill(status=status, json=body)
+            route.fulfill(status=status, json=body, headers={"access-control-allow-origin": "*"})
 
         try:
-            with tab(browser, server.url("data"), NODE_URL) as opened:
-                for pattern in ("**/v1/networks/**", "**/v1/avax/supply*"):
+            with tab(browser, server.url("data"), NODE_URL, METRICS_URL) as opened:
+                for pattern in ("**/v1/networks/**", "**/v1/avax/supply*", f"{METRICS_URL}/**"):
                     opened.page.route(pattern, answer)
                 opened.page.route(f"{NODE_URL}/**", _node(asked))
                 yield RecordedNetwork(opened, lambda target: asked(f"/v1/networks/fuji{target}")[1])
@@ -68,6 +72,8 @@ def _node(asked: Callable[[str], tuple[int, Any]]) -> Callable[[Route], None]:
         return found and {"subnetID": found["subnetId"]}
 
     results: dict[str, Callable[[Any], Any]] = {
+        "platform.getFeeState": lambda _: {"capacity": 994821, "excess": 5179, "price": 1},
+        "platform.getValidatorFeeState": lambda _: {"excess": 0, "price": 7},
         "info.getNetworkName": lambda _: {"networkName": "fuji"},
         "info.getBlockchainID": lambda params: {"blockchainID": chains[params["alias"]]},
         "platform.getTx": lambda params: network(f"/blockchains/p-chain/transactions/{params['txID']}"),

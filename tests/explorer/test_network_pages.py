@@ -50,7 +50,37 @@ def test_the_network(key: str, explorer: Tab) -> None:
     explorer.go(f"/network?tab={key}")
     for text in ("Validators", "10,000,000 AVAX", "360,000,000.00000324 AVAX", TABS[key]):
         explorer.await_text(text)
+    explorer.await_text("Stake by day")
+    explorer.await_text("7 nAVAX per second")
     look_at(explorer, f"network-{key}")
+
+
+def test_charts_show_what_the_series_say(explorer: Tab, network: RecordedNetwork) -> None:
+    """The last points of the charts are what the network has now, which the page shows above them."""
+    explorer.go("/network")
+    explorer.await_text("Validators and delegations by day")
+    now = network.result("")
+    own, delegated = now["validatorDetails"], now["delegatorDetails"]
+    shown = explorer.page.locator(".chart-figure svg[role=img]").evaluate_all(
+        "all => all.map((one) => one.getAttribute('aria-label'))"
+    )
+    counts = (f"last {own['validatorCount']}", f"last {delegated['delegatorCount']}")
+    assert all(count in shown[1] for count in counts), shown
+    assert "last 10M AVAX" in shown[0], shown
+
+
+def test_validators_are_narrowed(explorer: Tab, network: RecordedNetwork) -> None:
+    every = network.result(f"/validators?subnetId={PRIMARY}&validationStatus=active&pageSize=100")["validators"]
+    wanted = every[-1]["nodeId"]
+    explorer.go("/network")
+    explorer.page.fill("main .choices input[name=node]", wanted[len("NodeID-") :][3:12])
+    explorer.page.fill("main .choices input[name=room]", "1")
+    explorer.page.click("main .choices button")
+    explorer.page.wait_for_url("**node=*")
+    explorer.page.locator("#tab-panel tbody tr").nth(1).wait_for(state="detached")
+    shown = explorer.page.locator("#tab-panel tbody tr td:first-child a")
+    assert shown.evaluate_all("all => all.map((one) => one.title)") == [wanted]
+    look_at(explorer, "network-narrowed")
 
 
 def test_validators_are_sorted(explorer: Tab, network: RecordedNetwork) -> None:

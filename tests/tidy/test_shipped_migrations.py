@@ -60,6 +60,8 @@ MIGRATIONS = {
     "node/0105_stake_lists.sqlite.sql": "9d57c32dc551e3de",
     "node/0106_webhook_outbox.postgres.sql": "712a514b73fee9ab",
     "node/0106_webhook_outbox.sqlite.sql": "b1534170c5ac184d",
+    "node/0107_l1_fees.postgres.sql": "8f8ca2d3ff41d395",
+    "node/0107_l1_fees.sqlite.sql": "ee96a5f32cfd4476",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

@@ -11,6 +11,7 @@ from icefall.api.http.row import LISTENERS, Rest, Rpc
 from icefall.api.metrics.endpoints import METRICS_ENDPOINTS
 from icefall.api.metrics.message_endpoints import MESSAGE_METRICS_ENDPOINTS
 from icefall.api.networks.endpoints import NETWORKS_ENDPOINTS
+from icefall.api.networks.metrics_endpoints import NETWORK_METRICS_ENDPOINTS
 from icefall.api.node.endpoints import NODE_ENDPOINTS
 
 _JS, _CSS = "text/javascript; charset=utf-8", "text/css; charset=utf-8"
@@ -48,6 +49,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *OPERATION_ENDPOINTS,
     *METRICS_ENDPOINTS,
     *MESSAGE_METRICS_ENDPOINTS,
+    *NETWORK_METRICS_ENDPOINTS,
     *COMMON_ENDPOINTS,
 )
 

@@ -357,12 +357,32 @@ create table p_l1_validator (
     deactivation_owner bytea not null,
     is_removed bigint not null,
     height bigint not null,
-    status bigint not null default 0
+    status bigint not null default 0,
+    inactive_since bigint not null default 0,
+    proof_of_possession bytea not null default ''
 );
 create index p_l1_validator_of_subnet on p_l1_validator (subnet_id, is_removed, node_id);
 create index p_l1_validator_listed on p_l1_validator (status, start_time, validation_id);
 create index p_l1_validator_by_status on p_l1_validator (subnet_id, status, start_time, validation_id);
 create index p_l1_validator_of_node on p_l1_validator (node_id, status, start_time, validation_id);
+
+-- A row is what L1 validators have paid after a day on which one of them began or ceased to pay: `paid` until the
+-- chain's accrued fees were `since`, and each of the `active` ones pays what they grow by. `scope` says whose it is: of
+-- all (0, the key is empty), of a subnet (1), of a node (2), of a validation (3). `paying` are those that paid that day.
+create table p_l1_fee_day (
+    scope bigint,
+    key bytea,
+    day bigint,
+    active bigint not null,
+    paying bigint not null,
+    paid text not null,
+    since bigint not null,
+    primary key (scope, key, day)
+);
+
+-- A row is what the chain had accrued at the end of a day with active L1 validators: what one pays that always was
+-- active.
+create table p_accrued_day (day bigint primary key, accrued bigint not null);
 
 -- A row says: after block `height` this node has this weight and key in the set of the subnet; weight 0: it is not in it any more.
 create table p_weight_change (

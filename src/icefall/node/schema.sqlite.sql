@@ -393,12 +393,33 @@ create table p_l1_validator (
     deactivation_owner blob not null,
     is_removed integer not null,
     height integer not null, -- the block of the last change
-    status integer not null default 0 -- 0: active, 1: inactive, 2: removed
+    status integer not null default 0, -- 0: active, 1: inactive, 2: removed
+    inactive_since integer not null default 0, -- when it was last active; 0: never, or until now
+    proof_of_possession blob not null default x'' -- of its key; empty: a release that did not store it added it
 ) without rowid;
 create index p_l1_validator_of_subnet on p_l1_validator (subnet_id, is_removed, node_id);
 create index p_l1_validator_listed on p_l1_validator (status, start_time, validation_id);
 create index p_l1_validator_by_status on p_l1_validator (subnet_id, status, start_time, validation_id);
 create index p_l1_validator_of_node on p_l1_validator (node_id, status, start_time, validation_id);
+
+-- A row is what L1 validators have paid after a day on which one of them began or ceased to pay: `paid` until the
+-- chain's accrued fees were `since`, and each of the `active` ones pays what they grow by. `scope` says whose it is: of
+-- all (0, the key is empty), of a subnet (1), of a node (2), of a validation (3). `paying` are those that paid that day.
+-- Key: the scope, its key and the day (Unix time in days). Serves: fees of L1 validators by day.
+create table p_l1_fee_day (
+    scope integer,
+    key blob,
+    day integer,
+    active integer not null,
+    paying integer not null,
+    paid text not null,
+    since integer not null,
+    primary key (scope, key, day)
+) without rowid;
+
+-- A row is what the chain had accrued at the end of a day with active L1 validators: what one pays that always was
+-- active. Key: the day. Serves: fees of L1 validators by day.
+create table p_accrued_day (day integer primary key, accrued integer not null);
 
 -- A row says: after block `height` this node has this weight and key in the set of the subnet; weight 0: it is not in it
 -- any more. Key: all but weight and public key. Serves: platform.getValidatorsAt and getAllValidatorsAt.

@@ -1,6 +1,7 @@
 """Blocks executed one after another: checks of linkage, the step of time, transactions, proposals and their options."""
 
 from icefall.pchain.fees import gas_of, split_reward, validator_cost, validator_excess
+from icefall.pchain.l1_fees import ended_days
 from icefall.pchain.model import ExecutedBlock, ExecutionFailed, PlatformStaker, Priority, StakerState, UtxoKind
 from icefall.pchain.state import PlatformState
 from icefall.pchain.transactions import abort_staking, execute_tx, stake_of
@@ -78,12 +79,21 @@ def advance_time(state: PlatformState, time: int) -> None:
     seconds = time - state.time
     if time >= parameters.forks.etna and seconds:
         state.fee = state.fee.after(parameters.fees, seconds)
-        active = state.active_l1_count
-        cost = validator_cost(parameters.validator_fees, active, state.l1_excess, seconds)
-        state.accrued_fees += cost
-        state.l1_fees += active * cost
+        for day, end in ended_days(state.time, time) if state.active_l1_count else ():
+            _accrue_until(state, end)
+            state.changes.accrued_days.append((day, state.accrued_fees))
+        _accrue_until(state, time)
         state.deactivate_l1(state.accrued_fees, also_equal=True)
-        state.l1_excess = validator_excess(parameters.validator_fees, active, state.l1_excess, seconds)
+    state.time = time
+
+
+def _accrue_until(state: PlatformState, time: int) -> None:
+    """Let time pass for the active L1 validators, whose number stays."""
+    fees, active, seconds = state.parameters.validator_fees, state.active_l1_count, time - state.time
+    cost = validator_cost(fees, active, state.l1_excess, seconds)
+    state.accrued_fees += cost
+    state.l1_fees += active * cost
+    state.l1_excess = validator_excess(fees, active, state.l1_excess, seconds)
     state.time = time
 
 

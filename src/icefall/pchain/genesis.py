@@ -2,7 +2,7 @@
 
 import msgspec
 
-from icefall.pchain.model import ExecutedBlock, Lookup, Subnet, TxRow, UtxoRow
+from icefall.pchain.model import ExecutedBlock, FeeSum, Lookup, Subnet, TxRow, UtxoRow
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.state import GENESIS_SEQ, PlatformState
 from icefall.pchain.transactions import execute_tx, put_stake, staker_of
@@ -20,6 +20,9 @@ class NothingStored:
         return None
 
     def subnet(self, subnet_id: bytes) -> Subnet | None:
+        return None
+
+    def fee_sum(self, scope: int, key: bytes) -> FeeSum | None:
         return None
 
 

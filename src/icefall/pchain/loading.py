@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from icefall.db.engine import BlockingReader
-from icefall.pchain.model import Subnet, TxRow, UtxoRow, UtxoState
+from icefall.pchain.model import FeeSum, Subnet, TxRow, UtxoRow, UtxoState
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.state import PlatformState, Position
-from icefall.pchain.store import SQL, l1_validator_of_row, staker_of_row, subnet_of, unsigned
+from icefall.pchain.store import SQL, fee_sum_of_row, l1_validator_of_row, staker_of_row, subnet_of, unsigned
 from icefall.pchain.sums import DelegationSums
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.pvm.codec import unpack_block, unpack_tx
@@ -43,6 +43,10 @@ class StoredLookup:
     def subnet(self, subnet_id: bytes) -> Subnet | None:
         rows = self._store.read(SQL.subnet, {"subnet_id": subnet_id})
         return subnet_of(subnet_id, rows[0], self._parameters.rewards.minting_period_s) if rows else None
+
+    def fee_sum(self, scope: int, key: bytes) -> FeeSum | None:
+        rows = self._store.read(SQL.fee_sum, {"scope": scope, "key": key})
+        return fee_sum_of_row(rows[0]) if rows else None
 
 
 def _utxo_row(row: tuple[Any, ...]) -> UtxoRow:

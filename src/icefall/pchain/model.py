@@ -94,7 +94,7 @@ class PlatformStaker(msgspec.Struct, frozen=True, gc=False):
 
 class L1Validator(msgspec.Struct, frozen=True, gc=False):
     """A validator of an L1. `end_accumulated_fee` is where the accrued fees of the chain end its balance; 0: it is
-    inactive."""
+    inactive, and was last active at `inactive_since`, if ever."""
 
     validation_id: bytes
     subnet_id: bytes
@@ -107,10 +107,27 @@ class L1Validator(msgspec.Struct, frozen=True, gc=False):
     remaining_balance_owner: Committee
     deactivation_owner: Committee
     is_removed: bool = False
+    inactive_since: int = 0
+    proof_of_possession: bytes = b""
 
     @property
     def is_active(self) -> bool:
         return self.end_accumulated_fee > 0 and not self.is_removed
+
+
+class FeeSum(msgspec.Struct, frozen=True, gc=False):
+    """A sum after its last change, which was on `day`. `paid` was paid until then, when the chain had accrued `since`;
+    each of the `active` validators pays what is accrued from then on. `paying` have paid on that day."""
+
+    day: int = 0
+    active: int = 0
+    paying: int = 0
+    paid: int = 0
+    since: int = 0
+
+    def at(self, accrued: int) -> int:
+        """What was paid until the chain has accrued so much."""
+        return self.paid + self.active * (accrued - self.since)
 
 
 class Subnet(msgspec.Struct, frozen=True, gc=False):
@@ -232,6 +249,8 @@ class Lookup(Protocol):
     def tx(self, txid: bytes) -> TxRow | None: ...
 
     def subnet(self, subnet_id: bytes) -> Subnet | None: ...
+
+    def fee_sum(self, scope: int, key: bytes) -> FeeSum | None: ...
 
 
 def is_primary(subnet_id: bytes) -> bool:

@@ -87,7 +87,7 @@ where state = 1 and subnet_id = :subnet_id and priority in (8, 10) group by node
 
 -- fragment: l1_columns
 validation_id, subnet_id, node_id, public_key, weight, start_time, min_nonce, end_accumulated_fee,
-remaining_balance_owner, deactivation_owner
+remaining_balance_owner, deactivation_owner, inactive_since, proof_of_possession
 
 -- name: l1_validators
 select {l1_columns} from p_l1_validator where subnet_id = :subnet_id and is_removed = 0 order by node_id;

@@ -11,12 +11,14 @@ from typing import NamedTuple
 import msgspec
 
 from icefall.pchain.fees import FeeState, potential_reward
+from icefall.pchain.l1_fees import FeeKey, changed_sum, scopes_of
 from icefall.pchain.model import (
     BEGINS_AS,
     ChainRow,
     ExecutedBlock,
     ExecutionFailed,
     Exported,
+    FeeSum,
     Imported,
     L1Validator,
     Lookup,
@@ -97,6 +99,8 @@ class Changes:
         self.l1_moves: list[L1Move] = []  # every change, in order
         self.l1_after: dict[bytes, L1Validator] = {}  # the L1 validators after the batch
         self.accrued: list[tuple[int, int]] = []  # the accrued fees before and after each block
+        self.l1_fees: dict[tuple[FeeKey, int], FeeSum] = {}  # by whose they are and the day
+        self.accrued_days: list[tuple[int, int]] = []  # days that ended, with the accrued fees at their end
         self.supplies: dict[bytes, int] = {}
         self.weights: list[WeightChange] = []
         self.snapshots: list[tuple[bytes, int, Members]] = []
@@ -122,6 +126,7 @@ class PlatformState:
         self.supplies: dict[bytes, int] = {}
         self.l1: dict[bytes, L1Validator] = {}
         self._l1_ends: list[tuple[int, bytes]] = []  # active ones, by the end of their balance
+        self._fee_sums: dict[FeeKey, FeeSum] = {}  # those that have changed
         self.sets = ValidatorSets()
         self.proposal: PlatformBlock | None = None  # decided by the next block
         self.changes = Changes()
@@ -314,12 +319,28 @@ class PlatformState:
     def active_l1_count(self) -> int:
         return len(self._l1_ends)
 
-    def put_l1(self, validator: L1Validator, *, by_time: bool = False) -> None:
-        """Add or replace a validator of an L1, because of the newest transaction or `by_time`."""
+    def put_l1(self, validator: L1Validator, *, by_time: bool = False, lost: int = 0) -> None:
+        """Add or replace a validator of an L1, because of the newest transaction or `by_time`. `lost`: what was left of
+        its balance and is not paid back."""
         before = self.l1.get(validator.validation_id)
+        was_active = before is not None and before.is_active
+        if was_active != validator.is_active:
+            self._change_fees(validator, lost)
+        if was_active and not validator.is_active:
+            validator = msgspec.structs.replace(validator, inactive_since=self.time)
         self.load_l1(validator, before)
         self.changes.l1_moves.append(L1Move(self.height, None if by_time else self.next_seq - 1, before, validator))
         self.changes.l1_validators[validator.validation_id] = validator, self.height
+
+    def _change_fees(self, validator: L1Validator, lost: int) -> None:
+        """Note in the sums of fees that a validator begins or ceases to pay."""
+        day = self.time // DAY_S
+        again = validator.inactive_since // DAY_S == day
+        for key in scopes_of(validator):
+            before = self._fee_sums.get(key) or self.lookup.fee_sum(*key)
+            begins = validator.is_active
+            changed = changed_sum(before, self.time, self.accrued_fees, begins=begins, again=again, lost=lost)
+            self._fee_sums[key] = self.changes.l1_fees[key, day] = changed
 
     def load_l1(self, validator: L1Validator, before: L1Validator | None = None) -> None:
         if before is not None and before.is_active:
@@ -348,8 +369,10 @@ class PlatformState:
             end, validation_id = self._l1_ends[0]
             if end > fees or (end == fees and not also_equal):
                 return
-            self.l1_fees += end - self.accrued_fees  # what was left of it is lost
-            self.put_l1(msgspec.structs.replace(self.l1[validation_id], end_accumulated_fee=0), by_time=True)
+            lost = end - self.accrued_fees
+            self.l1_fees += lost
+            validator = msgspec.structs.replace(self.l1[validation_id], end_accumulated_fee=0)
+            self.put_l1(validator, by_time=True, lost=lost)
 
     # -- the end of a block ---------------------------------------------------------------------------------------
 

@@ -7,7 +7,9 @@ import msgspec
 
 from icefall.db.engine import StoreError, Transaction
 from icefall.db.statements import load
+from icefall.pchain.l1_fees import FeeKey
 from icefall.pchain.model import (
+    FeeSum,
     L1Validator,
     PlatformStaker,
     Priority,
@@ -139,6 +141,8 @@ def _put_changes(tx: Transaction, changes: Changes) -> None:
     _put_many(tx, SQL.put_supply, [(subnet, signed(value)) for subnet, value in changes.supplies.items()])
     _put_many(tx, SQL.put_subnet, [_subnet_row(one) for one in changes.subnets.values()])
     _put_many(tx, SQL.put_blockchain, changes.chains)
+    _put_many(tx, SQL.put_fee_sum, [_fee_row(*one) for one in changes.l1_fees.items()])
+    _put_many(tx, SQL.put_accrued_day, [(day, signed(accrued)) for day, accrued in changes.accrued_days])
     _put_many(tx, SQL.put_l1_validator, [_l1_row(*one) for one in changes.l1_validators.values()])
     _put_many(
         tx,
@@ -296,7 +300,13 @@ def _l1_row(validator: L1Validator, height: int) -> tuple[Any, ...]:
         int(validator.is_removed),
         height,
         L1_REMOVED if validator.is_removed else L1_ACTIVE if validator.is_active else L1_INACTIVE,
+        validator.inactive_since,
+        validator.proof_of_possession,
     )
+
+
+def _fee_row(at: tuple[FeeKey, int], known: FeeSum) -> tuple[Any, ...]:
+    return *at[0], known.day, known.active, known.paying, str(known.paid), signed(known.since)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -335,7 +345,8 @@ def staker_of_row(row: tuple[Any, ...]) -> tuple[PlatformStaker, int]:
 
 
 def l1_validator_of_row(row: tuple[Any, ...]) -> L1Validator:
-    validation_id, subnet_id, node_id, key, weight, start, nonce, end, remaining, deactivation = row
+    validation_id, subnet_id, node_id, key, weight, start, nonce, end, *rest = row
+    remaining, deactivation, inactive_since, proof = rest
     return L1Validator(
         validation_id,
         subnet_id,
@@ -347,4 +358,11 @@ def l1_validator_of_row(row: tuple[Any, ...]) -> L1Validator:
         unsigned(end),
         unpacked_committee(remaining),
         unpacked_committee(deactivation),
+        inactive_since=inactive_since,
+        proof_of_possession=proof,
     )
+
+
+def fee_sum_of_row(row: tuple[Any, ...]) -> FeeSum:
+    day, active, paying, paid, since = row
+    return FeeSum(day, active, paying, int(paid), unsigned(since))

@@ -36,7 +36,7 @@ from p_blockchain c join p_tx t on t.seq = c.seq join p_block b on b.height = t.
 
 -- fragment: l1
 select validation_id, subnet_id, node_id, public_key, weight, start_time, min_nonce, end_accumulated_fee,
-       remaining_balance_owner, deactivation_owner, status from p_l1_validator
+       remaining_balance_owner, deactivation_owner, inactive_since, proof_of_possession, status from p_l1_validator
 
 -- name: l1_listed
 {l1} where status = :status and (start_time, validation_id) < (:start, :validation_id)

@@ -280,6 +280,7 @@ def _convert(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
                 _end_of(state, one.balance),
                 one.remaining_balance_owner,
                 one.deactivation_owner,
+                proof_of_possession=one.signer.proof_of_possession,
             )
         )
 
@@ -302,6 +303,7 @@ def _register(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
             _end_of(state, unsigned.balance),
             message.remaining_balance_owner,
             message.deactivation_owner,
+            proof_of_possession=unsigned.proof_of_possession,
         )
     )
 

@@ -115,12 +115,23 @@ insert into p_blockchain (chain_id, subnet_id, name, vm_id, seq, evm_chain_id) v
 -- name: put_l1_validator
 insert into p_l1_validator (validation_id, subnet_id, node_id, public_key, weight, start_time, min_nonce,
                             end_accumulated_fee, remaining_balance_owner, deactivation_owner, is_removed, height,
-                            status)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                            status, inactive_since, proof_of_possession)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 on conflict (validation_id) do update set weight = excluded.weight, min_nonce = excluded.min_nonce,
                                           end_accumulated_fee = excluded.end_accumulated_fee,
                                           is_removed = excluded.is_removed, height = excluded.height,
-                                          status = excluded.status;
+                                          status = excluded.status, inactive_since = excluded.inactive_since;
+
+-- name: put_fee_sum
+insert into p_l1_fee_day (scope, key, day, active, paying, paid, since) values (?, ?, ?, ?, ?, ?, ?)
+on conflict (scope, key, day) do update set active = excluded.active, paying = excluded.paying, paid = excluded.paid,
+                                            since = excluded.since;
+
+-- name: put_accrued_day
+insert into p_accrued_day (day, accrued) values (?, ?);
+
+-- name: fee_sum
+select day, active, paying, paid, since from p_l1_fee_day where scope = :scope and key = :key order by day desc limit 1;
 
 -- name: put_weight_change
 insert into p_weight_change (subnet_id, height, node_id, weight, public_key) values (?, ?, ?, ?, ?);
@@ -149,7 +160,7 @@ select subnet_id, supply from p_supply;
 
 -- name: l1_validators
 select validation_id, subnet_id, node_id, public_key, weight, start_time, min_nonce, end_accumulated_fee,
-       remaining_balance_owner, deactivation_owner
+       remaining_balance_owner, deactivation_owner, inactive_since, proof_of_possession
 from p_l1_validator where is_removed = 0;
 
 -- name: changes_since_snapshot
@@ -203,6 +214,12 @@ delete from p_blockchain;
 
 -- name: clear_l1_validator
 delete from p_l1_validator;
+
+-- name: clear_fee_sum
+delete from p_l1_fee_day;
+
+-- name: clear_accrued_day
+delete from p_accrued_day;
 
 -- name: clear_weight_change
 delete from p_weight_change;

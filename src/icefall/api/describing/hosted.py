@@ -45,12 +45,6 @@ REASONS: dict[str, str] = {
     "/v1/teleporter/": _NOT_YET,
     "/v2/chains/43114/btcb/": "about one token of one chain; token holders answer it for any token",
     "/v2/lookingGlass/": "not yet; `holders` and `balances` of a contract answer parts of it",
-    "/v2/networks/": _NOT_YET,
-    "/v2/subnet/": _NOT_YET,
-    "/v2/subnets/": _NOT_YET,
-    "/v2/validation/": _NOT_YET,
-    "/v2/validator/": _NOT_YET,
-    "/v2/validators/": _NOT_YET,
 }
 _PARAMETER = re.compile(r"\{\w+\}")
 

@@ -87,6 +87,13 @@ STAKING_FIELDS: dict[str, str] = {
     "lastUpdated": "Time of the last block of the P-Chain.",
     "genesisUnlock": "AVAX of the genesis.",
     "l1ValidatorFees": "AVAX that validators of L1s have paid.",
+    # -- series ---------------------------------------------------------------------------------------------------
+    "NetworkSeries.results": "The days, newest first; the newest is that of the P-Chain's last block.",
+    "NetworkPoint.timestamp": "Beginning of the day in UTC, in Unix seconds.",
+    "NetworkPoint.value": "Value at the end of the day, or of the day; stakes and fees are in the smallest unit.",
+    "StakerAddressPage.addresses": "The validations, newest first.",
+    "StakerAddresses.addresses": "Who gets the reward; empty for permissioned subnets, which pay none.",
+    "StakerAddresses.sortKey": "Time of the staking transaction's block, in Unix seconds.",
 }
 
 _OPERATIONS = (
@@ -105,6 +112,18 @@ _REWARDS = _OPERATIONS[-2:]
 
 STAKING_PARAMS: dict[str, str] = {
     **{f"{one}.network": "Name of the network; `--network-name` says which besides its own." for one in _OPERATIONS},
+    "getStakingMetrics.network": "Name of the network; `--network-name` says which besides its own.",
+    "getStakingMetrics.metric": "Name of the series.",
+    "getStakingMetrics.subnetId": "Only stakes of this subnet; without it those of all, the primary network included.",
+    "getValidatorsByDateRange.network": "Name of the network; without it the one that is served.",
+    "getValidatorsByDateRange.subnetId": "ID of the subnet.",
+    "getTotalL1ValidatorMetrics.metric": "Name of the series.",
+    "getMetricsBySubnetId.metric": "Name of the series.",
+    "getMetricsBySubnetId.subnetId": "ID of the L1's subnet.",
+    "getMetricsByNodeId.metric": "Name of the series.",
+    "getMetricsByNodeId.nodeId": "Node ID of the validator.",
+    "getMetricsByValidationId.metric": "Name of the series.",
+    "getMetricsByValidationId.l1ValidationId": "ID of the validation.",
     "nodeIds": "Only these nodes: node IDs separated by commas.",
     "listValidators.nodeIds": "Only nodes whose IDs have one of these texts in them, separated by commas.",
     "getSingleValidatorDetails.nodeId": "Node ID of the validator.",

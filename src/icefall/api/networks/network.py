@@ -9,6 +9,7 @@ from icefall.api.networks.params import ACCOUNT
 from icefall.api.networks.schema.assets import NetworkAsset, PrimaryChainInfo
 from icefall.errors import BadRequest, NotFound, Unavailable
 from icefall.node.core_chain import CoreChainLists
+from icefall.pchain.day_sums import DaySums
 from icefall.pchain.reading import PlatformReader
 from icefall.pchain.subnet_lists import SubnetLists
 from icefall.wire.avm.codec import unpack_tx
@@ -94,6 +95,7 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
     hrps: frozenset[str]
     platform: PlatformReader
     lists: SubnetLists
+    days: DaySums
     assets: AssetNames
     x_chain_id: bytes
     c_chain_id: bytes

@@ -17,7 +17,7 @@ function once(read) {
     }));
 }
 
-const networkName = once(async () => (await node("/ext/info", "info.getNetworkName")).networkName);
+export const networkName = once(async () => (await node("/ext/info", "info.getNetworkName")).networkName);
 
 // Letter of a chain of the primary network by its ID.
 export const chainLetters = once(async () => {

@@ -142,7 +142,10 @@ def l1_validator_details(network: PrimaryNetwork, validator: L1Validator, accrue
         weight=0 if validator.is_removed else validator.weight,
         remaining_balance=validator.end_accumulated_fee - accrued_fees if validator.is_active else 0,
         creation_timestamp=validator.start,
-        bls_credentials=BlsCredentials(public_key=f"0x{validator.public_key.hex()}"),
+        bls_credentials=BlsCredentials(
+            public_key=f"0x{validator.public_key.hex()}",
+            proof_of_possession=f"0x{validator.proof_of_possession.hex()}" if validator.proof_of_possession else UNSET,
+        ),
         remaining_balance_owner=_committee(network, validator.remaining_balance_owner),
         deactivation_owner=_committee(network, validator.deactivation_owner),
     )

@@ -2,11 +2,13 @@
 import { h } from "../dom.js";
 import { data } from "../api.js";
 import { percent, whole } from "../format.js";
+import { charts, feeState } from "../network-figures.js";
 import {
   PRIMARY,
   delegatorColumns,
   l1ValidatorColumns,
   networkList,
+  networkName,
   onNetwork,
   subnetLink,
   txColumns,
@@ -42,11 +44,13 @@ export async function render({ query, signal, remember }) {
         ["Rewards in a year", wholeAvax(validatorDetails.estimatedAnnualStakingReward), "estimated"],
       ]),
     ),
+    later(async () => charts(await networkName(), PRIMARY, signal), { rows: 8 }),
     later(() => supply(signal)),
+    later(() => feeState(signal)),
     tabs(
       "Content of the network",
       [
-        { key: "validators", name: "Validators", load: () => validators(query.get("sort"), remember, signal) },
+        { key: "validators", name: "Validators", load: () => validators(query, remember, signal) },
         { key: "delegators", name: "Delegations", load: () => delegators(signal) },
         { key: "subnets", name: "Subnets and L1s", load: () => subnets(signal) },
         { key: "l1", name: "L1 validators", load: () => l1Validators(signal) },
@@ -84,19 +88,37 @@ function grouped(decimal) {
   return rest ? `${whole(units)}.${rest}` : whole(units);
 }
 
-function validators(chosen, remember, signal) {
+// What the list of validators can be narrowed to: name in the address, label, parameter of the interface, its value.
+const FILTERS = [
+  ["node", "Part of the node ID", "nodeIds", (text) => text],
+  ["maxfee", "Highest fee in %", "maxFeePercentage", (text) => text],
+  ["room", "Least capacity in AVAX", "minDelegationCapacity", (text) => String(BigInt(text) * 1_000_000_000n)],
+];
+const ACCEPTED = { node: "[1-9A-Za-z\\-]{1,48}", maxfee: "100|[2-9]|[1-9][0-9]", room: "[0-9]{1,9}" };
+
+function validators(query, remember, signal) {
+  const chosen = query.get("sort");
   const box = h("div.list");
+  const inputs = FILTERS.map(([name, label]) =>
+    h("input", { name, "aria-label": label, value: query.get(name) || "", pattern: ACCEPTED[name], size: 12 }),
+  );
   const select = h(
     "select",
     {},
     SORTS.map(([key, name]) => h("option", { value: key, selected: key === (chosen || "") }, name)),
   );
+  const narrowed = () =>
+    Object.fromEntries(
+      FILTERS.map(([, , param, read], at) => [inputs[at], param, read])
+        .filter(([input]) => input.value && input.validity.valid)
+        .map(([input, param, read]) => [param, read(input.value)]),
+    );
   const draw = () => {
     const [, , sort] = SORTS.find(([key]) => key === select.value);
     const shown = networkList({
       target: "/validators",
       key: "validators",
-      query: { subnetId: PRIMARY, validationStatus: "active", ...sort },
+      query: { subnetId: PRIMARY, validationStatus: "active", ...sort, ...narrowed() },
       label: "Validators",
       none: "There are no active validators.",
       columns: validatorColumns(),
@@ -108,8 +130,21 @@ function validators(chosen, remember, signal) {
     remember({ sort: select.value });
     draw();
   });
+  const filter = (event) => {
+    event.preventDefault();
+    if (!form.reportValidity()) return;
+    remember(Object.fromEntries(inputs.map((input) => [input.name, input.value])));
+    draw();
+  };
+  const form = h(
+    "form.choices",
+    { onsubmit: filter },
+    h("label", {}, "Order", select),
+    FILTERS.map(([, label], at) => h("label", {}, label, inputs[at])),
+    h("button", { type: "submit" }, "Show"),
+  );
   draw();
-  return h("div.list", {}, h("form.choices", {}, h("label", {}, "Order", select)), box);
+  return h("div.list", {}, form, box);
 }
 
 const delegators = (signal) =>

@@ -32,6 +32,8 @@ MIGRATIONS = {
     "access/0103_export_jobs.sqlite.sql": "7d4ee6f93b5403ce",
     "access/0104_webhook_filter.postgres.sql": "6c9682341ed96883",
     "access/0104_webhook_filter.sqlite.sql": "6c9682341ed96883",
+    "access/0105_webhook_filling.postgres.sql": "75b70fe553e511e9",
+    "access/0105_webhook_filling.sqlite.sql": "95837deec682762a",
     "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
     "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
     "evm/0103_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",

@@ -84,7 +84,9 @@ create table webhook (
   created bigint not null,
   version bigint not null,
   settled_block bigint not null default -1,
-  filter text not null default ''
+  filter text not null default '',
+  live_block bigint,
+  filled_block bigint
 );
 create index webhook_by_owner on webhook (owner, created, id);
 create index webhook_by_chain on webhook (chain_id, version);

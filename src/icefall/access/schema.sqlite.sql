@@ -89,7 +89,9 @@ create table webhook (
   created integer not null, -- Unix time in milliseconds
   version integer not null, -- grows with every change of any webhook, so that the indexer reads only what has changed
   settled_block integer not null default -1, -- what was to be sent up to this block has ended, and may be deleted
-  filter text not null default '' -- of webhooks of the primary network: which keys and sub-events, as JSON
+  filter text not null default '', -- of webhooks of the primary network: which keys and sub-events, as JSON
+  live_block integer, -- the first block that was matched when it was stored; null until then
+  filled_block integer -- blocks before it, from the first one on, were matched later; null: none were
 ) without rowid;
 create index webhook_by_owner on webhook (owner, created, id);
 create index webhook_by_chain on webhook (chain_id, version);

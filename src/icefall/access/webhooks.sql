@@ -3,7 +3,7 @@
 
 -- fragment: columns
 id, owner, event_type, chain_id, url, name, description, status, reason, include_internal_txs, include_logs, signatures,
-confirmations, ordered, start_block, created, filter
+confirmations, ordered, start_block, created, filter, live_block
 
 -- fragment: next_version
 (select coalesce(max(version), 0) + 1 from webhook)
@@ -18,7 +18,7 @@ select 1 from pg_advisory_xact_lock(7310001);
 -- name: add_webhook
 insert into webhook ({columns}, version)
 values (:id, :owner, :event_type, :chain_id, :url, :name, :description, :status, :reason, :include_internal_txs,
-  :include_logs, :signatures, :confirmations, :ordered, :start_block, :created, :filter, {next_version});
+  :include_logs, :signatures, :confirmations, :ordered, :start_block, :created, :filter, :live_block, {next_version});
 
 -- name: webhook
 select {columns} from webhook where id = :id;
@@ -59,7 +59,18 @@ select coalesce(max(version), 0) from webhook where chain_id = :chain_id;
 select {columns}, version from webhook where chain_id = :chain_id and version > :version;
 
 -- name: put_start
-update webhook set start_block = :start_block where id = :id and start_block is null;
+update webhook set start_block = coalesce(start_block, :start_block), live_block = :start_block
+where id = :id and live_block is null;
+
+-- Serves: the indexer, for webhooks that start at a block that was stored before.
+-- name: unfilled_webhook
+select {columns}, coalesce(filled_block, start_block) from webhook
+where chain_id = :chain_id and status = 'active' and start_block < live_block
+  and coalesce(filled_block, start_block) < live_block
+order by created, id limit 1;
+
+-- name: put_filled
+update webhook set filled_block = :block where id = :id and coalesce(filled_block, start_block) < :block;
 
 -- name: webhook_addresses
 select address from webhook_address where webhook = :webhook and address > :after order by address limit :count;

@@ -33,6 +33,7 @@ from icefall.observe.counters import Rate
 from icefall.observe.log import Log
 from icefall.upstream.client import UpstreamFailure
 from icefall.upstream.evm.upstream import EvmUpstream, RequiredTraces
+from icefall.webhooks.filling import WebhookFilling
 from icefall.webhooks.outbox import Outbox
 from icefall.wire.genesis.network import KNOWN_NETWORKS
 from icefall.wire.ids import id_from_text
@@ -82,6 +83,7 @@ class IndexedChain:
         self.auditor = Auditor(self._chain_store, self._background, audit_interval, log)
         self._contracts = ContractCache(self._chain_store, self._upstream, self._messengers)
         self._kept = kept = StoredRaw(chain.store_logs, chain.store_traces)
+        self._webhook_filling = self._webhooks(decoder, verify_roots=verify_roots)
         self._message_filling = MessageFilling(self._store, self._background, self._messengers)
         self._filling = RawFilling(self._store, self._background, decoder, kept, verify_roots=verify_roots)
         maker = BatchMaker(
@@ -93,9 +95,7 @@ class IndexedChain:
             verify_roots=verify_roots,
             raw=kept,
             has_webhooks=outbox.has_webhooks,
-            layouts=TokenLayouts(
-                self._chain_store, Prover(self._upstream, self._upstream.is_avalanche), self._upstream
-            ),
+            layouts=self._layouts(),
         )
         self.follower = EvmFollower(
             blocks,
@@ -107,6 +107,16 @@ class IndexedChain:
             poll_s=poll_s,
             meta=partial(_learnt_meta, self._chain_store, self._upstream),
         )
+
+    def _layouts(self) -> TokenLayouts:
+        prover = Prover(self._upstream, self._upstream.is_avalanche)
+        return TokenLayouts(self._chain_store, prover, self._upstream)
+
+    def _webhooks(self, decoder: BlockDecoder, *, verify_roots: bool) -> WebhookFilling | None:
+        fills = self._outbox.fills
+        if fills is None:
+            return None
+        return WebhookFilling(self._chain.id, self._store, fills, self._background, decoder, verify_roots=verify_roots)
 
     @property
     def _messengers(self) -> tuple[bytes, ...]:
@@ -204,6 +214,21 @@ class IndexedChain:
                     self.log.warn("messages of older blocks cannot be stored, trying again", error=str(error))
                 problem = str(error)
             await self._background.clock.sleep(0 if more else _COUNT_EVERY_S if not problem else _FILL_RETRY_S)
+
+    async def fill_webhooks(self) -> None:
+        """Match webhooks with blocks that were stored before they were created, while there are no new blocks."""
+        problem = ""
+        while self._webhook_filling is not None:
+            more = False
+            try:
+                more = self.follower.status.synced and await self._webhook_filling.step()
+                problem = ""
+            except (StoreError, UpstreamFailure, DecoderDied) as error:
+                if str(error) != problem:
+                    self.log.warn("webhooks cannot be matched with older blocks, trying again", error=str(error))
+                problem = str(error)
+            await self._background.clock.sleep(0 if more else _COUNT_EVERY_S if not problem else _FILL_RETRY_S)
+        await asyncio.Event().wait()
 
     async def serve_calls(self, data_dir: Path) -> None:
         """Answer the calls of workers."""

@@ -150,6 +150,7 @@ class _Indexing:
             chain.count_holders(),
             chain.fill_raw(),
             chain.fill_messages(),
+            chain.fill_webhooks(),
             calls,
         )
         self._background[chain] = [asyncio.create_task(loop) for loop in loops]

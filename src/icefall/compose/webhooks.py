@@ -148,4 +148,4 @@ def chain_outbox(config: Config, stores: Stores, chain_id: str) -> Outbox:
         parts.close()
         reader.close()
 
-    return Outbox(chain_id, parts.registry, close=close)
+    return Outbox(chain_id, parts.registry, close=close, fills=parts.registry)

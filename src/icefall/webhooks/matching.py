@@ -5,7 +5,7 @@ transfer or of an internal transaction, or as a contract that emitted a log. A b
 however many are watched.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -90,11 +90,11 @@ class WatchList:
     def start(self, webhook: str, block: int) -> None:
         """Note the first block that is matched."""
         watched = self._watched[webhook]
-        started = msgspec.structs.replace(watched.webhook, start_block=block)
+        started = watched.webhook.started(block)
         self._watched[webhook] = watched._replace(webhook=started)
 
     def not_started(self) -> list[str]:
-        return [one for one, watched in self._watched.items() if watched.webhook.start_block is None]
+        return [one for one, watched in self._watched.items() if watched.webhook.live_block is None]
 
     def events(self, block: PackedBlock) -> list[Event]:
         """The events of a block, in the order of its transactions. None if it came without logs: no webhook has
@@ -107,12 +107,35 @@ class WatchList:
             return []
         positions, hashes = columns_of(block.tables["tx"])[:2]
         by_index = {position & INDEX_BITS: tx_hash for position, tx_hash in zip(positions, hashes, strict=True)}
+        return self._events(block.block.number, block.block.block_hash, matched, hits, by_index)
+
+    def events_of(
+        self, number: int, block_hash: bytes, matched: MatchedLogs, touched: Iterable[int], hashes: Mapping[int, bytes]
+    ) -> list[Event]:
+        """The events of a stored block, with a single webhook: `touched` are the transactions that one of its addresses
+        takes part in, `hashes` are those of all transactions."""
+        (webhook,) = self._watched
+        hits = {index: {webhook} for index in touched}
+        self._add_emitters(matched, hits)
+        return self._events(number, block_hash, matched, hits, hashes)
+
+    def has_emitter(self, matched: MatchedLogs) -> bool:
+        return not self._by_address.keys().isdisjoint(matched.emitters)
+
+    def _events(
+        self,
+        number: int,
+        block_hash: bytes,
+        matched: MatchedLogs,
+        hits: Mapping[int, set[str]],
+        hashes: Mapping[int, bytes],
+    ) -> list[Event]:
         logs = _LogsByTx(matched)
         return [
             event
             for tx_index in sorted(hits)
             for webhook in sorted(hits[tx_index])
-            if (event := self._event(block, webhook, tx_index, by_index[tx_index], logs)) is not None
+            if (event := self._event(number, block_hash, webhook, tx_index, hashes[tx_index], logs)) is not None
         ]
 
     def _hits(self, block: PackedBlock, matched: MatchedLogs) -> dict[int, set[str]]:
@@ -125,25 +148,29 @@ class WatchList:
                 for place, position in _rows(block, table):
                     if place in places:
                         hits.setdefault(position & INDEX_BITS, set()).update(places[place])
-        if not known.keys().isdisjoint(matched.emitters):
+        self._add_emitters(matched, hits)
+        return hits
+
+    def _add_emitters(self, matched: MatchedLogs, hits: dict[int, set[str]]) -> None:
+        known = self._by_address
+        if self.has_emitter(matched):
             _, tx_indexes, emitters = columns_of(matched.packed)[:3]
             for tx_index, emitter in zip(tx_indexes, emitters, strict=True):
                 if emitter in known:
                     hits.setdefault(tx_index, set()).update(known[emitter])
-        return hits
 
     def _event(
-        self, block: PackedBlock, webhook: str, tx_index: int, tx_hash: bytes, logs: "_LogsByTx"
+        self, number: int, block_hash: bytes, webhook: str, tx_index: int, tx_hash: bytes, logs: "_LogsByTx"
     ) -> Event | None:
-        watched, head = self._watched[webhook], block.block
+        watched = self._watched[webhook]
         start = watched.webhook.start_block
-        if start is None or head.number < start:
+        if start is None or number < start:
             return None
         if watched.topics and watched.topics.isdisjoint(logs.first_topics(tx_index)):
             return None
         detail = logs.detail(tx_index, with_logs=bool(watched.webhook.include_logs))
-        own_id = event_id(webhook, self._chain_id, head.block_hash, tx_hash)
-        return Event(own_id, webhook, head.number, tx_index, head.block_hash, tx_hash, detail)
+        own_id = event_id(webhook, self._chain_id, block_hash, tx_hash)
+        return Event(own_id, webhook, number, tx_index, block_hash, tx_hash, detail)
 
 
 def _rows(block: PackedBlock, table: str) -> Iterator[tuple[int, int]]:

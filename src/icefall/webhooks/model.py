@@ -1,6 +1,6 @@
 """A webhook, its events and its messages, as the stores hold them. IDs are UUIDs as text."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID, uuid5
 
 import msgspec
@@ -39,6 +39,12 @@ class Webhook(msgspec.Struct, frozen=True):
     start_block: int | None
     created: int  # Unix milliseconds
     filter: str = ""  # of the primary network: `webhooks/primary_matching.py`, as JSON
+    live_block: int | None = None  # the first block that was matched when it was stored
+
+    def started(self, block: int) -> "Webhook":
+        """The webhook, from the first block on that is matched when it is stored."""
+        start = block if self.start_block is None else self.start_block
+        return msgspec.structs.replace(self, start_block=start, live_block=block)
 
     @property
     def is_active(self) -> bool:
@@ -48,6 +54,15 @@ class Webhook(msgspec.Struct, frozen=True):
     def topics(self) -> frozenset[bytes]:
         """The first topics that a transaction must have one of; empty: any will do."""
         return frozenset(bytes.fromhex(one[2:]) for one in msgspec.json.decode(self.signatures, type=list[str]))
+
+
+class Unfilled(NamedTuple):
+    """A webhook with the next older block to match, and the first one that was matched when it was stored."""
+
+    webhook: Webhook
+    first: int
+    end: int
+    addresses: list[bytes]
 
 
 class OutboxEvent(msgspec.Struct, frozen=True):

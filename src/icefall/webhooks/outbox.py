@@ -16,7 +16,7 @@ from icefall.evm.encoding import above, position_of
 from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.writing import BlockIds
 from icefall.webhooks.matching import Event, WatchList
-from icefall.webhooks.model import Webhook
+from icefall.webhooks.model import Unfilled, Webhook
 
 SQL = load("icefall.webhooks", "outbox.sql")
 KEPT_S = 30 * 86400.0  # rows of the outbox
@@ -36,6 +36,16 @@ class WatchSource(Protocol):
     async def put_start(self, webhooks: Sequence[str], block: int) -> None: ...
 
 
+class FillSource(Protocol):
+    """The webhooks of a chain in the access store."""
+
+    async def unfilled(self, chain_id: str) -> Unfilled | None: ...
+
+    async def put_filled(self, webhook: str, block: int) -> None:
+        """Note that the blocks before this one are matched."""
+        ...
+
+
 class Outbox:
     """The outbox of one chain. `source` None: only for rolling back. `close` closes what the source has opened."""
 
@@ -45,8 +55,11 @@ class Outbox:
         source: WatchSource | None = None,
         clock: Callable[[], float] = time.time,
         close: Callable[[], None] = lambda: None,
+        fills: FillSource | None = None,
     ) -> None:
+        """`fills`: the source of webhooks that start at a block that is stored already."""
         self.close = close
+        self.fills = fills
         self._chain_id = chain_id
         self._source = source
         self._clock = clock

@@ -32,3 +32,16 @@ where sequence > :sequence order by sequence limit :count;
 
 -- name: event
 select is_removed, removals, tx_at, block_hash, tx_hash, detail from webhook_outbox where id = :id;
+
+-- Serves: webhooks that start at a block that was stored before.
+-- name: address_number
+select id from address where address = :address;
+
+-- name: native_txs
+select tx_at from native_of where address = :id and tx_at >= :low and tx_at < :high;
+
+-- name: touching_txs
+select tx_at from touch_of where address = :id and tx_at >= :low and tx_at < :high;
+
+-- name: tx_hashes
+select tx_at, hash from tx where tx_at >= :low and tx_at < :high;

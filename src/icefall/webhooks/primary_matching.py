@@ -151,11 +151,11 @@ class PrimaryWatchList:
     def start(self, webhook: str, block: int) -> None:
         """Note the first block that is matched."""
         watched = self._watched[webhook]
-        started = msgspec.structs.replace(watched.webhook, start_block=block)
+        started = watched.webhook.started(block)
         self._watched[webhook] = watched._replace(webhook=started)
 
     def not_started(self) -> list[str]:
-        return [one for one, watched in self._watched.items() if watched.webhook.start_block is None]
+        return [one for one, watched in self._watched.items() if watched.webhook.live_block is None]
 
     def addresses_in(self, addresses: Iterable[bytes]) -> list[bytes]:
         """Those that some webhook watches."""

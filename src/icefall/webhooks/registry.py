@@ -8,7 +8,7 @@ import msgspec
 from icefall.db.engine import Reader, Transaction
 from icefall.db.statements import load
 from icefall.errors import BadRequest, NotFound
-from icefall.webhooks.model import Webhook
+from icefall.webhooks.model import Unfilled, Webhook
 
 T = TypeVar("T")
 SQL = load("icefall.access", "webhooks.sql")
@@ -119,6 +119,19 @@ class WebhookRegistry:
     async def put_start(self, webhooks: Sequence[str], block: int) -> None:
         rows = [{"id": webhook_id, "start_block": block} for webhook_id in webhooks]
         await self._store.write(lambda tx: tx.run_many(SQL.put_start, rows))
+
+    async def unfilled(self, chain_id: str) -> Unfilled | None:
+        """A webhook that starts at a block stored before, and of which older blocks are left to match."""
+        rows = await self._reader.rows(SQL.unfilled_webhook, {"chain_id": chain_id})
+        if not rows:
+            return None
+        *columns, first = rows[0]
+        webhook = Webhook(*columns)
+        assert webhook.live_block is not None
+        return Unfilled(webhook, first, webhook.live_block, await self.addresses(webhook.id))
+
+    async def put_filled(self, webhook: str, block: int) -> None:
+        await self._store.write(lambda tx: tx.run(SQL.put_filled, {"id": webhook, "block": block}))
 
     # -- secrets -------------------------------------------------------------------------------------------------
 

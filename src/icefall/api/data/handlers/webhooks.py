@@ -36,6 +36,8 @@ from icefall.api.http.paging import Paging
 from icefall.api.http.structs import NoParams, address_text, hash_text
 from icefall.errors import BadRequest, NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.webhooks.filling import ADDRESSES_MAX as FILLED_ADDRESSES_MAX
+from icefall.webhooks.filling import BLOCKS_MAX as FILLED_BLOCKS_MAX
 from icefall.webhooks.messages import NUMBER_MAX, MessageFilter, WebhookMessages
 from icefall.webhooks.model import ACTIVE, EVM_ACTIVITY, INACTIVE, PENDING, Message, Webhook
 from icefall.webhooks.primary_matching import encode_filter
@@ -116,10 +118,14 @@ async def _evm(body: CreateWebhook, chains: ChainDirectory) -> _About:
     if body.chain_id is UNSET or body.metadata.addresses is UNSET:
         raise BadRequest("chainId is missing" if body.chain_id is UNSET else "metadata.addresses is missing")
     chain = await _chain(chains, body.chain_id)
+    addresses = _read(body.metadata.addresses)
     tip = await chain.blocks.tip() if body.start_block is not UNSET else None
-    if tip is not None:
-        _check_start(body, tip.number + 1)
-    return _About(chain.info.id, _read(body.metadata.addresses))
+    if tip is not None and body.start_block is not UNSET and body.start_block <= tip.number:
+        if body.start_block < tip.number - FILLED_BLOCKS_MAX:
+            raise BadRequest(f"startBlock must be at least {tip.number - FILLED_BLOCKS_MAX}")
+        if len(addresses) > FILLED_ADDRESSES_MAX:
+            raise BadRequest(f"a webhook that starts at an indexed block has at most {FILLED_ADDRESSES_MAX} addresses")
+    return _About(chain.info.id, addresses)
 
 
 async def _primary(body: CreateWebhook, networks: WebhookNetworks) -> _About:
@@ -131,7 +137,7 @@ async def _primary(body: CreateWebhook, networks: WebhookNetworks) -> _About:
 
 def _check_start(body: CreateWebhook, first: int) -> None:
     if body.start_block is not UNSET and body.start_block < first:
-        raise BadRequest(f"startBlock must be above the newest indexed block, which is {first - 1}")
+        raise BadRequest(f"startBlock of the primary network must be above the newest block, which is {first - 1}")
 
 
 async def list_webhooks(

@@ -22,6 +22,7 @@ from icefall.api.http.routes import Routes
 from icefall.api.http.row import METRICS as LISTENER
 from icefall.api.http.service import CounterSource
 from icefall.api.metrics.handlers import MetricsClock
+from icefall.api.networks.network import Networks
 from icefall.api.table import rows_of
 from icefall.compose.stores import Stores
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, TokenInfo
@@ -46,6 +47,7 @@ class Service:
         services: dict[type, Any] = {
             AccessReader: AccessReader(self._access),
             ChainDirectory: chains,
+            Networks: Networks(None),
             MetricsClock: MetricsClock(lambda: self.now),
             Paging: Paging(PageTokens(bytes(32)), lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),

@@ -247,6 +247,8 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v2/icm/timeseries": (7, 11, 11),
         "GET /v2/icm/summary": (15, 19, 19),
         "GET /v2/chains/{chainId}/teleporterMetrics/{metric}": (1, 1, 1),
+        "POST /v2/lookingGlass/compositeQuery": (1, 1, 1),
+        "GET /v2/subnets/{subnetId}/validators:getAddresses": (10, 6, 6),
         "GET /ext/metrics": (0, 0, 0),
         "GET /openapi.json": (0, 0, 0),
         "GET /docs": (0, 0, 0),

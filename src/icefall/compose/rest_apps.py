@@ -102,6 +102,7 @@ def metrics_app(config: Config, *, with_engine: bool) -> App:
         Paging: Paging(PageTokens(page_token_secret(store))),
         MetricsClock: MetricsClock(),
         ChainDirectory: served.directory,
+        Networks: Networks(served_network(config, stores) if with_engine else None),
     }
     gate = access_gate(METRICS, config, stores, logs["main"], keys=None, anonymous_tier=METRICS_TIER)
     return listener_app(

@@ -1,8 +1,16 @@
 """The rows of the primary network interface."""
 
 from icefall.api.describing import examples
-from icefall.api.http.row import DATA, Rest, Weight
-from icefall.api.networks.handlers import any_chain, rewards, subnets, supply, transactions, validators
+from icefall.api.http.row import DATA, METRICS, MetricsWeight, Rest, Weight
+from icefall.api.networks.handlers import (
+    any_chain,
+    reward_addresses,
+    rewards,
+    subnets,
+    supply,
+    transactions,
+    validators,
+)
 from icefall.api.networks.schema.assets import NetworkParams
 from icefall.api.networks.schema.blocks import (
     NetworkDetails,
@@ -22,6 +30,8 @@ from icefall.api.networks.schema.subnets import (
     NetworkSubnetsParams,
     NoQuery,
     SubnetPage,
+    ValidatorAddressesParams,
+    ValidatorAddressPage,
 )
 from icefall.api.networks.schema.transactions import (
     PlatformBalancesParams,
@@ -112,5 +122,12 @@ NETWORKS_ENDPOINTS: tuple[Rest, ...] = (
     Rest(verb="GET", path="/v1/avax/supply", params=NoQuery, result=AvaxSupply, handler=supply.get_avax_supply,
          listeners=(DATA,), weight=Weight.XL, operation="getAvaxSupply",
          summary="How much AVAX there is, and how much of it is staked, locked and burned."),
+)
+# Served by the metrics listener.
+REWARDED_ENDPOINTS: tuple[Rest, ...] = (
+    Rest(verb="GET", path="/v2/subnets/{subnetId}/validators:getAddresses", params=ValidatorAddressesParams,
+         result=ValidatorAddressPage, handler=reward_addresses.validator_addresses, listeners=(METRICS,),
+         weight=MetricsWeight.LARGE, operation="getValidatorsByDateRange",
+         summary="Reward addresses of the validators of a subnet, in the order of their staking transactions."),
 )
 # fmt: on

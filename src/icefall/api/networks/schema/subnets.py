@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.http.rest_params import PageToken, SortOrder
+from icefall.api.http.rest_params import HoldersPageSize, Network, PageToken, SortOrder, Timestamp
 from icefall.api.http.structs import Page, RestParams, RestResult
 from icefall.api.networks.params import IdParam, ManyPageSize, NetworkName, PrimaryChain
 from icefall.api.networks.schema.assets import ManagerDetails, OwnershipInfo
@@ -78,3 +78,24 @@ class AvaxSupply(RestResult, frozen=True, kw_only=True):
     last_updated: str
     genesis_unlock: str
     l1_validator_fees: str
+
+
+class ValidatorAddressesParams(RestParams, frozen=True):
+    """The time frame is that of the transactions which began validation, from `startTimestamp` to before
+    `endTimestamp`."""
+
+    subnet_id: IdParam
+    network: Network = None
+    start_timestamp: Timestamp = None
+    end_timestamp: Timestamp = None
+    page_token: PageToken = ""
+    page_size: HoldersPageSize = 1000
+
+
+class ValidatorAddresses(RestResult, frozen=True):
+    addresses: list[str]
+    sort_key: str
+
+
+class ValidatorAddressPage(Page, frozen=True, kw_only=True):
+    addresses: list[ValidatorAddresses]

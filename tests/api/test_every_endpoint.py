@@ -82,7 +82,7 @@ def _fits(value: Any, shape: Any) -> bool:
 
 # Rows with parameters in their path are about a chain, of which there is none here: test_data_* and tests/metrics.
 # Webhooks and exports have tests of their own: tests/webhooks, tests/exports.
-OF_CALLERS = ("/v1/webhooks", "/v1/operations")
+OF_CALLERS = ("/v1/webhooks", "/v1/operations", "/v2/lookingGlass")  # the last is about a chain that its body names
 PLAIN = [
     (listener, row)
     for listener in LISTENERS

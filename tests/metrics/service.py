@@ -47,10 +47,10 @@ class Service:
         services: dict[type, Any] = {
             AccessReader: AccessReader(self._access),
             ChainDirectory: chains,
+            Networks: Networks(None),
             MetricsClock: MetricsClock(lambda: self.now),
             Paging: Paging(PageTokens(bytes(32)), lambda: self.now),
             NumberPaging: NumberPaging(NumberTokens(b"secret"), lambda: self.now),
-            Networks: Networks(None),
             Pages: Pages(msgspec.json.encode(document(LISTENER, rows, "0")), ""),
             CounterSource: CounterSource(Path("nowhere"), counter_labels(rows), "0", LISTENER, ProcessReader(0)),
         }

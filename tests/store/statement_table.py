@@ -254,6 +254,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v2/subnet/{subnetId}/metrics/{metric}": (1, 1, 1),
         "GET /v2/validator/{nodeId}/metrics/{metric}": (1, 1, 1),
         "GET /v2/validation/{l1ValidationId}/metrics/{metric}": (1, 1, 1),
+        "POST /v2/lookingGlass/compositeQuery": (1, 1, 1),
         "GET /ext/metrics": (0, 0, 0),
         "GET /openapi.json": (0, 0, 0),
         "GET /docs": (0, 0, 0),

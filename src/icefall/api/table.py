@@ -9,7 +9,7 @@ from icefall.api.describing import site
 from icefall.api.http import service
 from icefall.api.http.row import LISTENERS, Rest, Rpc
 from icefall.api.metrics.endpoints import METRICS_ENDPOINTS
-from icefall.api.metrics.message_endpoints import MESSAGE_METRICS_ENDPOINTS
+from icefall.api.metrics.further_endpoints import FURTHER_METRICS_ENDPOINTS
 from icefall.api.networks.endpoints import NETWORKS_ENDPOINTS
 from icefall.api.networks.metrics_endpoints import NETWORK_METRICS_ENDPOINTS
 from icefall.api.node.endpoints import NODE_ENDPOINTS
@@ -48,7 +48,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *WEBHOOK_ENDPOINTS,
     *OPERATION_ENDPOINTS,
     *METRICS_ENDPOINTS,
-    *MESSAGE_METRICS_ENDPOINTS,
+    *FURTHER_METRICS_ENDPOINTS,
     *NETWORK_METRICS_ENDPOINTS,
     *COMMON_ENDPOINTS,
 )

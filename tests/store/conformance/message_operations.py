@@ -1,10 +1,13 @@
 """Every operation on the messages between chains of an EVM chain: read, forgotten and filled in again."""
 
+from contextlib import suppress
 from typing import Any
 
 from icefall.db.engine import Store, Transaction
+from icefall.errors import BadRequest
 from icefall.evm.exporting.histories import KINDS, READERS, HistorySpan
 from icefall.evm.indexing.message_filling import LogSource, MessageFilling
+from icefall.evm.reading.holdings import HoldingReader
 from icefall.evm.reading.message_counts import MessageCounts
 from icefall.evm.reading.messages import EventFilter, MessageReader
 from icefall.evm.storing.messages import prepare_messages
@@ -45,7 +48,24 @@ async def _read(store: Store) -> list[Any]:
             found += [await reader.newest([each], one.log_at + 1, PAGE) for each in wanted]
         found.append(sorted(await reader.events_of([one.message_id for one in page])))
         found.append(sorted(await reader.token_ids([one.sender for one in page])))
-    return found + await _counted(store)
+    return found + await _counted(store) + await _held(store)
+
+
+async def _held(store: Store) -> list[Any]:
+    """Who held some tokens, throughout some blocks and at some time in them."""
+    reader, blocks = HoldingReader(store), range(1, 1 << 40)
+    found: list[Any] = []
+    for standard, table in ((1, "erc20_holding"), (2, "nft_held")):
+        tokens = {row[0] for row in await store.rows(f"select token_address from {table}")}
+        for token in sorted(tokens)[:PAGE]:
+            for throughout in (True, False):
+                if standard == 1:
+                    found.append(sorted(await reader.of_erc20(token, 1, blocks, throughout=throughout)))
+                else:
+                    with suppress(BadRequest):  # it has ranges
+                        found.append(sorted(await reader.of_nfts(token, blocks, throughout=throughout)))
+            found.append(sorted(await reader.now(token, 1)))
+    return found
 
 
 async def _counted(store: Store) -> list[Any]:

@@ -39,6 +39,22 @@ EXPORT: dict[str, Any] = {
     "options": {"addresses": ["0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"], "includeChains": ["3210042"]},
 }
 
+COMPOSITE: dict[str, Any] = {
+    "operator": "AND",
+    "queries": [
+        {
+            "id": "holders",
+            "type": "LatestBalance",
+            "params": {
+                "evmChainId": "3210042",
+                "tokenType": "ERC20",
+                "contractAddress": TOKEN["address"],
+                "minBalance": "1",
+            },
+        }
+    ],
+}
+
 EXAMPLES: dict[str, dict[str, Any]] = {
     "health.health": {"tags": ["11111111111111111111111111111111LpoYY"]},
     "health.readiness": {"tags": []},

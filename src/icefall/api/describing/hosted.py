@@ -24,6 +24,7 @@ DIFFERENCES: dict[str, str] = {
     "POST /v1/operations/transactions:export": "EVM chains only; a ZIP archive of CSV files of our own columns",
     "POST /v1/webhooks": "also confirmations, order and a first block; no thresholds of atomic memory",
     "GET /v2/chains/{chainId}/addresses/{address}/transactions": "filterSpamTokens is ignored",
+    "POST /v2/lookingGlass/compositeQuery": "not about native balances, and of NFTs about ERC-721 only",
     "GET /v2/chains/{chainId}/metrics/{metric}": "the series of /v1/metrics",
     "GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}": "without lastWeek and last90Days",
 }
@@ -44,7 +45,6 @@ REASONS: dict[str, str] = {
     "/v1/subnetRpcUsageMetrics": "usage of the hosted service's RPC nodes",
     "/v1/teleporter/": _NOT_YET,
     "/v2/chains/43114/btcb/": "about one token of one chain; token holders answer it for any token",
-    "/v2/lookingGlass/": "not yet; `holders` and `balances` of a contract answer parts of it",
 }
 _PARAMETER = re.compile(r"\{\w+\}")
 
@@ -72,6 +72,7 @@ def hosted_markdown(rows: Iterable[Rest | Rpc]) -> str:
         state = "no" if row is None else "differs" if note else "yes"
         counts[state] += 1
         lines.append(f"| `{label}` | {f'`{name}`' if name else ''} | {state} | {note} |".replace("|  |", "| |"))
+    newer = ", ".join(f"`{one.rpartition('/')[2]}`" for one in NEWER)
     head = [
         "# The hosted service's operations",
         "",
@@ -79,8 +80,7 @@ def hosted_markdown(rows: Iterable[Rest | Rpc]) -> str:
         f"{counts['yes']} as they are, {counts['differs']}",
         f"with a difference that a client may notice, and {counts['no']} not. [dialects.md](dialects.md) has the "
         "differences in form,",
-        "[api.md](api.md) what Icefall serves besides. Newer clients have two more, which are served too:",
-        " and ".join(f"`{one.partition(' ')[2]}`" for one in NEWER) + ".",
+        f"[api.md](api.md) what Icefall serves besides. Newer clients have these too, which are served: {newer}.",
         "Generated from `src/icefall/api/describing/hosted.py` and the endpoint rows by `make docs`.",
         "",
         "| call | operation | served | difference, or why not |",

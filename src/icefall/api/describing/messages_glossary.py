@@ -59,6 +59,27 @@ MESSAGES_FIELDS |= {
     "TeleporterMetricResult.result": "The count.",
     "TeleporterValue.value": "Transactions since the first indexed block.",
 }
+MESSAGES_FIELDS |= {
+    "CompositeQuery.queries": "The questions, 10 at most.",
+    "CompositeQuery.operator": "AND: addresses that all questions have found. OR: those that any has found.",
+    "CompositeQuery.pageToken": "`nextPageToken` of the page before.",
+    "CompositeQuery.pageSize": "Most addresses in the answer.",
+    "AddressQuery.id": "Name of the question in the answer, each another one.",
+    "AddressQuery.type": "LatestBalance, AllTimeErc20Balance, AnyTimeErc20Balance, AllTimeNftHolders or "
+    "AnyTimeNftHolders. AllTime: throughout the time. AnyTime: at some moment of it.",
+    "AddressQuery.params": "What the question is about.",
+    "QueryParams.evmChainId": "EVM chain ID, blockchain ID or alias of a chain.",
+    "QueryParams.contractAddress": "The token or the collection.",
+    "QueryParams.minBalance": "Least balance in the token's smallest unit.",
+    "QueryParams.tokenType": "ERC20; NATIVE is not answered here.",
+    "QueryParams.firstDate": "First day (UTC), as 2024-12-31.",
+    "QueryParams.lastDate": "Last day (UTC), which is included.",
+    "QueryParams.startTs": "First second of the time in Unix seconds, instead of days.",
+    "QueryParams.endTs": "Last second of the time, which is included.",
+    "subQueryCounts": "How many addresses each question has found, by its `id`.",
+    "totalCount": "How many addresses there are on all pages.",
+    "CompositeAnswer.addresses": "The addresses, in order.",
+}
 
 MESSAGES_PARAMS: dict[str, str] = {
     "messageId": "ID of the message: 64 hex digits, with or without 0x.",

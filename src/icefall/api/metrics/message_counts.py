@@ -42,7 +42,7 @@ _WINDOWS_S = {
 }
 
 
-class _PlaceInSeries(NamedTuple):
+class _SeriesPlace(NamedTuple):
     """A point in the order of a series: the newest period first, then by source and destination."""
 
     before: int  # minus the start of the period
@@ -119,8 +119,8 @@ async def _blockchain(name: str | None, chains: ChainDirectory, links: Blockchai
 
 
 async def _points(
-    counts: AllCounts, wanted: PairFilter, params: IcmSeriesParams, after: _PlaceInSeries | None
-) -> tuple[list[tuple[_PlaceInSeries, int]], _PlaceInSeries | None]:
+    counts: AllCounts, wanted: PairFilter, params: IcmSeriesParams, after: _SeriesPlace | None
+) -> tuple[list[tuple[_SeriesPlace, int]], _SeriesPlace | None]:
     """The points of a page in their order, and where the next page goes on after it; None: nowhere."""
     span = SPAN_NAMES.index(params.time_interval)
     size = HOUR_S if span == HOUR else DAY_S
@@ -129,22 +129,22 @@ async def _points(
         behind = start_of(span, period_of(span, -after.before) + 1)
         before = behind if before is None else min(before, behind)
     oldest = start_of(span, first_from(span, params.start_timestamp)) if params.start_timestamp else 0
-    found: list[tuple[_PlaceInSeries, int]] = []
+    found: list[tuple[_SeriesPlace, int]] = []
     for _ in range(ROUNDS_MAX):
         newest = await counts.newest_start(size, before)
         if newest is None or newest < oldest:
             return found, None
         first = max(oldest, start_of(span, max(period_of(span, newest) - PERIODS_READ + 1, 0)))
-        sums = Counter[_PlaceInSeries]()
+        sums = Counter[_SeriesPlace]()
         for start, pair, messages in await counts.between(size, first, newest + 1):
             group = wanted.group_of(pair)
             if group is not None:
-                sums[_PlaceInSeries(-start_of(span, period_of(span, start)), group)] += messages
+                sums[_SeriesPlace(-start_of(span, period_of(span, start)), group)] += messages
         found += [(place, sums[place]) for place in sorted(sums) if after is None or place > after]
         before = first
         if len(found) > params.page_size:
             return found[: params.page_size], found[params.page_size - 1][0]
-    return found, found[-1][0] if found else _PlaceInSeries(-(before or 0), _LAST_PAIR)
+    return found, found[-1][0] if found else _SeriesPlace(-(before or 0), _LAST_PAIR)
 
 
 async def _sums(counts: AllCounts, wanted: PairFilter, first: int | None) -> Counter[ChainPair]:
@@ -160,7 +160,7 @@ def _hour_of(time: int) -> int:
     return time - time % HOUR_S
 
 
-def _point(place: _PlaceInSeries, value: int, wanted: PairFilter) -> IcmPoint:
+def _point(place: _SeriesPlace, value: int, wanted: PairFilter) -> IcmPoint:
     return IcmPoint(timestamp=-place.before, value=value, **_chains(place.pair, wanted))
 
 
@@ -171,9 +171,9 @@ def _chains(pair: ChainPair, wanted: PairFilter) -> dict[str, Any]:
     }
 
 
-def _packed(place: _PlaceInSeries) -> bytes:
+def _packed(place: _SeriesPlace) -> bytes:
     return msgspec.msgpack.encode(place)
 
 
-def _unpacked(cursor: bytes) -> _PlaceInSeries:
-    return msgspec.msgpack.decode(cursor, type=_PlaceInSeries)
+def _unpacked(cursor: bytes) -> _SeriesPlace:
+    return msgspec.msgpack.decode(cursor, type=_SeriesPlace)

@@ -1,0 +1,129 @@
+"""Who held a token throughout some blocks, or at some time in them. Every question reads a bounded number of rows."""
+
+import asyncio
+from collections.abc import Iterable
+
+from icefall.db.engine import Reader
+from icefall.db.statements import load
+from icefall.errors import BadRequest
+from icefall.evm.encoding import unpack_uint
+from icefall.evm.model import ERC20, ZERO_ADDRESS
+from icefall.evm.reading.holders import SQL as HOLDERS_SQL
+
+SQL = load("icefall.evm.reading", "holdings.sql")
+HOLDERS_MAX = 20_000  # who ever held the token
+OWNERS_MAX = 200_000  # changes of owners of NFTs
+ADDRESSES_MAX = 100_000  # in the answer to a question about now
+_PIECE = 1_000
+_LAST_BALANCE = b"\xff"
+
+
+class HoldingReader:
+    """Holdings of one chain. `blocks`: the first block of the time in question, and the first one behind it. What was
+    held before the first block was held in this time too."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+
+    async def now(self, token: bytes, least: int) -> set[bytes]:
+        """Who holds at least so much of an ERC-20 token, as the indexer has counted."""
+        found: set[bytes] = set()
+        balance, holder = _LAST_BALANCE, 0
+        while len(found) <= ADDRESSES_MAX:
+            where = {"address": token, "standard": ERC20, "balance": balance, "holder": holder, "limit": _PIECE}
+            rows = await self._reader.rows(HOLDERS_SQL.by_balance, where)
+            wanted = {address for _, address, held in rows if unpack_uint(held) >= least}
+            found |= wanted
+            if len(wanted) < _PIECE:
+                return found
+            holder, _, balance = rows[-1]
+            await asyncio.sleep(0)
+        raise BadRequest(f"more than {ADDRESSES_MAX:,} addresses hold so much: ask for a larger minBalance")
+
+    async def of_erc20(self, token: bytes, least: int, blocks: range, *, throughout: bool) -> set[bytes]:
+        """Who held at least so much of an ERC-20 token throughout the blocks, or at some time in them."""
+        found: set[bytes] = set()
+        after = read = 0
+        while read <= HOLDERS_MAX:
+            where = {"address": token, "standard": ERC20, "after": after, "limit": _PIECE}
+            rows = await self._reader.rows(HOLDERS_SQL.by_id, where)
+            for holder, address, _ in rows:
+                held = await self._balances(token, holder, blocks)
+                if (all if throughout else any)(balance >= least for balance in held):
+                    found.add(address)
+                after = holder
+            if len(rows) < _PIECE:
+                return found
+            read += len(rows)
+            await asyncio.sleep(0)
+        raise BadRequest(f"more than {HOLDERS_MAX:,} addresses have held this token: its history is not searched")
+
+    async def _balances(self, token: bytes, holder: int, blocks: range) -> list[int]:
+        """The balance before the first block, and all that follow in the blocks."""
+        of = {"holder": holder, "address": token}
+        ((before,),) = await self._reader.rows(HOLDERS_SQL.balance_before, {**of, "block": blocks.start})
+        found = [unpack_uint(before) if before is not None else 0]
+        low = blocks.start
+        while True:
+            where = {**of, "low": low, "high": blocks.stop, "limit": _PIECE}
+            rows = await self._reader.rows(HOLDERS_SQL.balances_between, where)
+            found += [unpack_uint(balance) for _, balance in rows]
+            if len(rows) < _PIECE:
+                return found
+            low = rows[-1][0] + 1
+
+    async def of_nfts(self, token: bytes, blocks: range, *, throughout: bool) -> set[bytes]:
+        """Who owned an NFT of an ERC-721 contract throughout the blocks, be it one after the other, or at some time."""
+        if await self._reader.rows(SQL.has_ranges, {"address": token}):
+            raise BadRequest("this contract has moved ranges of NFTs with one log: its owners are not searched by time")
+        owned = _owned(await self._owners(token), blocks)
+        numbers = [owner for owner, spans in owned.items() if not throughout or _is_covered(blocks, spans)]
+        rows = await self._reader.rows_of_each(SQL.addresses, [(number,) for number in numbers])
+        return {address for _, address in rows} - {ZERO_ADDRESS}
+
+    async def _owners(self, token: bytes) -> list[tuple[bytes, int, int, int | None]]:
+        found: list[tuple[bytes, int, int, int | None]] = []
+        token_id, block = b"", -1
+        while len(found) <= OWNERS_MAX:
+            where = {"address": token, "token_id": token_id, "block": block, "limit": _PIECE}
+            rows = await self._reader.rows(SQL.owners, where)
+            found += rows
+            if len(rows) < _PIECE:
+                return found
+            token_id, block = rows[-1][:2]
+            await asyncio.sleep(0)
+        raise BadRequest(f"NFTs of this contract have changed hands more than {OWNERS_MAX:,} times: not searched")
+
+
+def _owned(rows: Iterable[tuple[bytes, int, int, int | None]], blocks: range) -> dict[int, list[tuple[int, int]]]:
+    """The spans of blocks in which each owner had some NFT, as far as they meet `blocks`. A span begins right after its
+    first block and ends with its last one. Rows are in the order of IDs and blocks."""
+    first, end = blocks.start - 1, max(blocks.stop, blocks.start)
+    found: dict[int, list[tuple[int, int]]] = {}
+
+    def note(owner: int | None, since: int, until: int) -> None:
+        if owner is not None and since < end and until > first:
+            found.setdefault(owner, []).append((max(since, first), min(until, end)))
+
+    last: tuple[bytes, int, int] | None = None
+    for token_id, block, owner, before in rows:
+        if last is not None and last[0] == token_id:
+            note(last[2], last[1], block)
+        else:
+            if last is not None:
+                note(last[2], last[1], end)
+            note(before, -1, block)
+        last = token_id, block, owner
+    if last is not None:
+        note(last[2], last[1], end)
+    return found
+
+
+def _is_covered(blocks: range, spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether the spans leave nothing out of the blocks, from the state before the first one on."""
+    at = blocks.start - 1
+    for since, until in sorted(spans):
+        if since > at:
+            return False
+        at = max(at, until)
+    return at >= max(blocks.stop, blocks.start)

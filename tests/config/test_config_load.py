@@ -179,6 +179,7 @@ def test_every_setting_can_be_given_in_all_three_sources(loaded: Load, cwd: Path
             "from": "5",
             "to": "5",
             "accept-reorg": "5",
+            "refold": "5",
             "store": "postgresql://a",
             "store-file": "store.url",
             "replica": "postgresql://b",

@@ -172,6 +172,20 @@ def test_a_reorganisation_is_accepted_by_command(tmp_path: Path) -> None:
         assert (unknown.returncode, "no [[chain]] has the id 7" in unknown.stderr) == (1, True)
 
 
+def test_refolding_by_command(tmp_path: Path) -> None:
+    """A recording cannot answer proofs: no token has a layout."""
+    with in_thread(EvmReplay("geth-1")) as geth:
+        config, refold = config_for(tmp_path, geth), f"--refold={geth.chain_id}"
+        missing = index(tmp_path, config, refold, "--log-level=off")
+        assert (missing.returncode, "nothing to refold" in missing.stderr) == (1, True)
+        assert index(tmp_path, config, "--to=40", "--log-level=off").returncode == 0
+        done = index(tmp_path, config, refold, "--log-level=off")
+        assert done.returncode == 0, done.stderr
+        assert "geth-1: the balances of 0 tokens are those of their storage, 0 were corrected" in done.stdout
+        unknown = index(tmp_path, config, "--refold=7", "--log-level=off")
+        assert (unknown.returncode, "no [[chain]] has the id 7" in unknown.stderr) == (1, True)
+
+
 def test_up_indexes_next_to_the_node(tmp_path: Path) -> None:
     with in_thread(EvmReplay("geth-1")) as geth:
         config = config_for(tmp_path, geth)

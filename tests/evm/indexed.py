@@ -108,6 +108,7 @@ def indexing_of(
     rules: ReorgRules = RULES,
     kept: StoredRaw = ALL_RAW,
     poll_s: float = POLL_S,
+    proofs: bool = True,
 ) -> Indexing:
     log = Log()
     contracts = ContractCache(store, upstream, (messenger,), LOCAL_AVAX)
@@ -121,7 +122,7 @@ def indexing_of(
         blocks.first,
         verify_roots=roots,
         raw=kept,
-        layouts=layouts,
+        layouts=layouts if proofs else None,
     )
     follower = AuditedFollower(blocks, store, upstream, maker, log, rules=rules, poll_s=poll_s)
     follower.auditor = Auditor(store, upstream, AUDIT_INTERVAL, log)

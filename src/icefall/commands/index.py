@@ -1,6 +1,7 @@
-"""`icefall index` in this process: it follows the chains, compares what is stored (`--verify`), or rolls the store of
-one chain back to what its upstreams have now (`--accept-reorg`), also where the indexer by itself does not: too far, to
-a lower head, of a final chain, or to another genesis."""
+"""`icefall index` in this process: it follows the chains, compares what is stored (`--verify`), makes balances of the
+past exact (`--refold`, in refold.py), or rolls the store of one chain back to what its upstreams have now
+(`--accept-reorg`), also where the indexer by itself does not: too far, to a lower head, of a final chain, or to another
+genesis."""
 
 import asyncio
 import sys
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack, closing
 from pathlib import Path
 
+from icefall.commands.refold import run_refold
 from icefall.compose.indexed_chain import avax_asset_of, id_or_empty, messengers_of, upstream_of
 from icefall.compose.indexer import indexer_logs, proves_roots, run_indexer
 from icefall.compose.node_setup import chain_log_name
@@ -19,6 +21,7 @@ from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
 from icefall.evm.auditing.verify import Verification, stored_blocks, summary
 from icefall.evm.auditing.verify_state import StateVerification, state_summary
+from icefall.evm.indexing.progress import Display
 from icefall.evm.indexing.reorgs import Reorganisations, ReorgRules, roll_back
 from icefall.evm.storing.store import ChainStore, Rollups
 from icefall.metrics.store import RollupWriter
@@ -37,6 +40,10 @@ def run_index(config: Config) -> int:
             return asyncio.run(run_verify(config, lambda text: print(text, flush=True)))
         if config.accept_reorg:
             return asyncio.run(run_accept_reorg(config, indexer_logs(config), lambda text: print(text, flush=True)))
+        if config.refold:
+            display = Display()
+            work = run_refold(config, indexer_logs(config, display), display, lambda text: print(text, flush=True))
+            return asyncio.run(work)
         with closing(stores_of(config)) as stores:
             put_chain_configs(config, stores)
         name_process()

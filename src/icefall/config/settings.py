@@ -322,6 +322,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "128", "Blocks of an EVM chain that may be rolled back without being asked.")]
     accept_reorg: Annotated[types.OptionalChain, Setting(
         "", "ID of a chain: roll it back to what its upstreams have, however far, and end.", INDEX_ONLY)]
+    refold: Annotated[types.OptionalChain, Setting(
+        "", "ID of a chain: make balances exact that are older than the layout of their token, and end.", INDEX_ONLY)]
     first_block: Annotated[types.OptionalBlock, Setting(
         "", "First block; empty for start_block.", INDEX_ONLY, name="from")]
     last_block: Annotated[types.OptionalBlock, Setting("", "Last block; empty never ends.", INDEX_ONLY, name="to")]

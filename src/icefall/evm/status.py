@@ -148,3 +148,27 @@ class IndexerCalls:
             path = indexer_socket(self._data_dir, chain_id)
             client = self._clients[chain_id] = SocketClient(path, f"the indexer of chain {chain_id}")
         await client.call("reindex_nft", token=token, token_id=token_id)
+
+
+# -- refolding ---------------------------------------------------------------------------------------------------
+
+REFOLD_META = "refold"
+
+
+class RefoldProgress(msgspec.Struct):
+    """The progress of `icefall index --refold`; stored as JSON."""
+
+    next: int  # the block to go on with
+    end: int  # the block before which it ends
+    newest: int  # tokens whose layout was found later are not part of it
+    failed: list[str] = []  # addresses of tokens that stay as they were
+    done: int = 0  # tokens
+    corrected: int = 0  # balances
+    is_done: bool = False
+
+
+def decode_refold(text: str) -> RefoldProgress:
+    return _REFOLD.decode(text)
+
+
+_REFOLD = msgspec.json.Decoder(RefoldProgress)

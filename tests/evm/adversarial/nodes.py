@@ -90,6 +90,15 @@ class Node(ABC):
         self._mine(step.seconds, sent)
 
     @abstractmethod
+    def put_block(self, txs: Sequence[dict[str, Any]]) -> None:
+        """Send transactions of one account of the node, in the order of their nonces, and return once they are in
+        blocks: one block as far as they fit."""
+
+    @abstractmethod
+    def reorganise(self, depth: int) -> None:
+        """Replace the newest blocks by others, which are almost empty."""
+
+    @abstractmethod
     def _mine(self, seconds: int, sent: list[str]) -> None:
         """Returns once the transactions are in blocks, the last one `seconds` after the one before if possible."""
 
@@ -118,9 +127,40 @@ class Anvil(Node):
             assert receipt is not None, "a transaction was not mined"
             assert receipt["status"] == "0x1", receipt
 
+    def put_block(self, txs: Sequence[dict[str, Any]]) -> None:
+        for sent in self.batch([("eth_sendTransaction", [tx]) for tx in txs]):
+            assert sent is not None, "a transaction was refused"
+        self.call("evm_mine")
+        while int(self.call("txpool_status")["pending"], 16):
+            self.call("evm_mine")
+
+    def reorganise(self, depth: int) -> None:
+        self.call("anvil_reorg", depth, [])
+
 
 class Geth(Node):
     """Mines each transaction in a block of its own; its clock is the machine's, or a second a block."""
+
+    def put_block(self, txs: Sequence[dict[str, Any]]) -> None:
+        """The first one is sent last: until then the others wait for it."""
+        calls = [("eth_sendTransaction", [tx]) for tx in (*txs[1:], *txs[:1])]
+        sent = self.batch(calls)
+        assert None not in sent, "a transaction was refused"
+        self._mine(1, sent)
+
+    def reorganise(self, depth: int) -> None:
+        """One block more than there was: a lower head alone is no reorganisation."""
+        self.call("debug_setHead", hex(self.newest() - depth))
+        account = self.call("eth_accounts")[0]
+        for _ in range(depth + 1):
+            nonce = self.call("eth_getTransactionCount", account, "latest")
+            self.put_block([{"from": account, "to": account, "gas": hex(21_000), "nonce": nonce}])
+        deadline = time.monotonic() + MINE_LIMIT_S
+        while int(self.call("txpool_status")["pending"], 16):  # those of the blocks before, which are mined again
+            assert time.monotonic() < deadline, "geth does not mine"
+            nonce = self.call("eth_getTransactionCount", account, "pending")
+            self.call("eth_sendTransaction", {"from": account, "to": account, "gas": hex(21_000), "nonce": nonce})
+            time.sleep(0.1)
 
     def run(self, step: Step) -> None:
         for tx in step.txs:
@@ -152,7 +192,9 @@ def anvil() -> Iterator[Node]:
 @contextmanager
 def geth(folder: Path) -> Iterator[Node]:
     command = [_geth_binary(), "--dev", "--dev.period=0", "--gcmode=archive", f"--datadir={folder / 'geth'}"]
-    command += ["--http", "--http.api=eth,net,web3,debug", "--verbosity=1"]
+    command += ["--http", "--http.api=eth,net,web3,debug,txpool", "--verbosity=1"]
+    command += ["--dev.gaslimit=200000000", "--miner.gaslimit=200000000"]
+    command += ["--txpool.accountslots=2000", "--txpool.accountqueue=2000"]
     command += ["--nodiscover", "--maxpeers=0", "--port=0", "--ipcdisable", "--authrpc.port=0"]
     with held_port() as port, _running(Geth(f"http://127.0.0.1:{port}"), [*command, f"--http.port={port}"]) as node:
         yield node

@@ -1,4 +1,4 @@
-"""Drives anvil with tokens that lie, indexes the chain while it grows and reorganises, and compares every balance of
+"""Drives a node with tokens that lie, indexes the chain while it grows and reorganises, and compares every balance of
 every holder at every block with balanceOf."""
 
 import asyncio
@@ -49,7 +49,7 @@ class UntrueChain:
     ) -> None:
         """`untrue_every`: of so many tokens one lies."""
         self.node = node
-        self._unsent: list[tuple[str, list[Any]]] = []
+        self._unsent: list[dict[str, Any]] = []
         self._draw = random.Random(seed)
         self._per_block = per_block
         self.holders = [hashlib.sha256(b"holder %d" % number).digest()[:20] for number in range(HOLDERS)]
@@ -110,7 +110,7 @@ class UntrueChain:
         for them to surprise."""
         depth = min(depth, self.node.newest() - self._first)
         if depth:
-            self.node.call("anvil_reorg", depth, [])
+            self.node.reorganise(depth)
         self._nonce = int(self.node.call("eth_getTransactionCount", "0x" + self._account.hex(), "latest"), 16)
 
     @property
@@ -118,13 +118,9 @@ class UntrueChain:
         return [*self.tokens, *self._upgraded]
 
     def mine(self) -> None:
-        """Send what is to be sent, and mine until nothing is left."""
-        for sent in self.node.batch(self._unsent):
-            assert sent is not None, "a transaction was refused"
-        self._unsent.clear()
-        self.node.call("evm_mine")
-        while int(self.node.call("txpool_status")["pending"], 16):
-            self.node.call("evm_mine")
+        """Put what is to be sent into a block."""
+        self.node.put_block(self._unsent)
+        self._unsent = []
 
     def _created(self, code: bytes) -> bytes:
         address = created_address(self._account, self._nonce)
@@ -133,16 +129,16 @@ class UntrueChain:
 
     def _send(self, to: bytes | None, data: bytes) -> None:
         tx = {"from": "0x" + self._account.hex(), "data": "0x" + data.hex(), "gas": hex(GAS), "nonce": hex(self._nonce)}
-        self._unsent.append(("eth_sendTransaction", [tx if to is None else tx | {"to": "0x" + to.hex()}]))
+        self._unsent.append(tx if to is None else tx | {"to": "0x" + to.hex()})
         self._nonce += 1
 
 
 @asynccontextmanager
-async def following(node: Node, path: Path) -> AsyncIterator[Indexing]:
-    """An indexer that follows the node."""
+async def following(node: Node, path: Path, *, proofs: bool = True) -> AsyncIterator[Indexing]:
+    """An indexer that follows the node. Without `proofs`: as one of a release that did not read storage."""
     store = open_store(path)
     upstream = EvmUpstream([node.url], CHAIN_ID, RecordingLog())
-    found = indexing_of(store, upstream, BlockRange(), kept=StoredRaw(), poll_s=0.02)
+    found = indexing_of(store, upstream, BlockRange(), kept=StoredRaw(), poll_s=0.02, proofs=proofs)
     running = asyncio.create_task(found.follower.run())
     try:
         yield found

@@ -196,6 +196,8 @@ FIELDS: dict[str, str] = {
     "auditedToBlock": "Block up to which token balances were compared with the contracts.",
     "auditsDropped": "How often a token was due for comparison and exceeded the budget, since the index began.",
     "logsStoredFromBlock": "Block from which raw logs are stored; absent: they are read from the upstream.",
+    "refoldedToBlock": "Block up to which `icefall index --refold` is done; absent: it never ran.",
+    "refoldTargetBlock": "Last block of `icefall index --refold`.",
     "callsStoredFromBlock": "Block from which call trees are stored; absent: they are read from the upstream.",
     "problem": "What is wrong; absent if nothing is.",
     "limitations": "What answers lack, by lists and counts: what none of the usable upstreams offers, or what the index"

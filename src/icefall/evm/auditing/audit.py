@@ -2,7 +2,8 @@
 
 Blocks are audited in order, each at its own state, so the result does not depend on how they arrived; sample.py
 chooses what is compared. A token that disagrees once is untrusted for all blocks: its balances come from state then.
-A block whose state no upstream has any more is skipped. After the last block every token is compared once more.
+Blocks whose state no upstream has any more are skipped, and count as dropped. After the last block every token is
+compared once more.
 """
 
 import asyncio
@@ -97,6 +98,7 @@ class Auditor:
                 "blocks not audited: no upstream has their state", first=first, last=last, error=str(missing)
             )
             findings = []
+            dropped = {first: len({check.token for _, check in checks})} if checks else {}
         block_hash = hashes.get(last) or self._store.block_hash(last)
 
         def change(tx: Transaction) -> list[Finding]:

@@ -111,8 +111,9 @@ class Sampler:
             found.append(BlockSample(number, block.block_hash, checks, credit, dropped, block.by_turn))
         return found
 
-    def all_tokens(self, block: int, after: int) -> Iterator[tuple[int, list[StateCheck]]]:
-        """Every token from the one after `after` on, with what to compare of it at the block."""
+    def all_tokens(self, block: int, after: int, *, by_storage: bool = False) -> Iterator[tuple[int, list[StateCheck]]]:
+        """Every token from the one after `after` on, with what to compare of it at the block. `by_storage`: also of all
+        tokens whose balances come from their storage, not only of a sample."""
         found = self._reads.read(SQL.blocks, {"first": block, "last": block})
         while found:
             key = {"low": after + 1, "high": 1 << 62, "block": block, "count": TOKENS_MAX}
@@ -121,7 +122,7 @@ class Sampler:
             at = BlockDue(found[0][1], found[0][2], {}, 0, [])
             all_due = Due({}, changed_unlogged=True)
             for token in numbers:
-                is_sampled = tokens[token].is_sampled(at.block_hash)
+                is_sampled = by_storage or tokens[token].is_sampled(at.block_hash)
                 checks = self._of_token(token, tokens[token], all_due, block, at, {}, lag=0) if is_sampled else ()
                 yield token, list(checks)
             if len(numbers) < TOKENS_MAX:

@@ -99,9 +99,9 @@ class StateVerification:
         """Yield tokens from one chosen by the block's hash on; all of them if they are few."""
         block, sampler = self._at["block"], Sampler(self._reads, 0)
         start = next(random_numbers(self._block_hash)) % self._next_address()
-        before = takewhile(lambda one: one[0] <= start, sampler.all_tokens(block, 0))
+        before = takewhile(lambda one: one[0] <= start, sampler.all_tokens(block, 0, by_storage=True))
         left = SAMPLE_CHECKS
-        for number, found in chain(sampler.all_tokens(block, start), before):
+        for number, found in chain(sampler.all_tokens(block, start, by_storage=True), before):
             if left <= 0:
                 return
             checks = found[:left]

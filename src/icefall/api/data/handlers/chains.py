@@ -20,7 +20,7 @@ from icefall.api.http.structs import address_text
 from icefall.errors import Unavailable
 from icefall.evm.health import chain_health
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
-from icefall.evm.status import ChainStatus, decode_status
+from icefall.evm.status import REFOLD_META, ChainStatus, decode_refold, decode_status
 
 Features = list[Literal["nftIndexing", "webhooks", "teleporter"]]
 
@@ -98,6 +98,8 @@ async def indexing(params: IndexingParams, chains: ChainDirectory) -> IndexingRe
     status = decode_status(text) if text is not None else ChainStatus(0.0, False)
     lowest, tip = await chain.blocks.lowest(), await chain.blocks.tip()
     last = tip.number if tip is not None else None
+    refolded = await chain.blocks.meta(REFOLD_META)
+    refold = decode_refold(refolded) if refolded is not None else None
     return IndexingResult(
         chain_id=chain.info.id,
         first_block=_number(lowest),
@@ -111,6 +113,8 @@ async def indexing(params: IndexingParams, chains: ChainDirectory) -> IndexingRe
         audits_dropped=status.counts.get("audits_dropped", 0),
         logs_stored_from_block=await _stored_from(chain, "logs_from"),
         calls_stored_from_block=await _stored_from(chain, "calls_from"),
+        refolded_to_block=_number(refold.next - 1 if refold is not None else None),
+        refold_target_block=_number(refold.end - 1 if refold is not None else None),
         problem=health.problem or UNSET,
         limitations=list(status.degraded),
         upstreams=[

@@ -173,6 +173,8 @@ class IndexingResult(RestResult, frozen=True, kw_only=True):
     audits_dropped: int
     logs_stored_from_block: str | UnsetType = UNSET
     calls_stored_from_block: str | UnsetType = UNSET
+    refolded_to_block: str | UnsetType = UNSET
+    refold_target_block: str | UnsetType = UNSET
     problem: str | UnsetType = UNSET
     limitations: list[str]
     upstreams: list[UpstreamResult]

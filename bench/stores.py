@@ -1,75 +1,190 @@
-"""SQLite and servers side by side: rows in, bytes on disk, and ten-row pages over HTTP, one request at a time.
+"""SQLite and servers side by side: rows in, bytes on disk, and first pages of ten over HTTP, one request at a time.
 
-`make bench ARGS="stores --store=postgresql://... --store=postgresql://..."`: each server besides SQLite.
+`make bench ARGS="stores --store=postgresql://... --store=postgresql://..."`: each server besides SQLite. All take
+turns, batch by batch and page by page: so they compare with each other on a machine that others use too.
+ICEFALL_BENCH_TRANSFERS sets how many transfers, ICEFALL_BENCH_HOLDERS among how many addresses.
 """
 
 import asyncio
+import http.client
 import os
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from urllib.parse import urlsplit
 
 import psycopg
 from tests.server import Server, serving
 
 from bench.evm_rows import BUSY, Rows, mark_audited, runs
-from bench.load import WARM_UP, cpu_seconds, one_by_one, worker_pids
+from bench.load import WARM_UP, cpu_seconds, worker_pids
 from icefall.compose.stores import Stores
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 
 CHAIN, TRANSFERS, PER_BLOCK, ADDRESSES, BUSY_EVERY = "777", 200_000, 20, 10_000, 5
-REQUESTS = 300
+PAGES = 300
+LARGEST = 12  # relations that are listed
+_LISTS = {"4 transactions": "transactions", "6 ERC-20 transfers": "transactions:listErc20"}
+
+
+class _Measured:
+    """A store and what was measured of it."""
+
+    def __init__(self, stores: Stores, url: str, prefix: str) -> None:
+        self.stores = stores
+        self.url = url
+        self.prefix = prefix
+        self.seconds: list[float] = []  # by batch
+        self.cpu_s = 0.0
+        self.pages: dict[str, list[float]] = {}
+        self.page_cpu_us = 0.0
+
+    @property
+    def name(self) -> str:
+        if not self.url:
+            return "SQLite"
+        place = self.stores.chain_location(CHAIN)[0]
+        return place if "/" in place else f"Citus, {place}"
+
+    def ratio_of_ends(self, sizes: Sequence[int]) -> float:
+        """How much longer a transfer of the last tenth of all rows took than one of the first."""
+        total, parts, done = sum(sizes), [[0.0, 0] for _ in range(10)], 0
+        for seconds, size in zip(self.seconds, sizes, strict=True):
+            part = parts[min(9, done * 10 // total)]
+            part[0] += seconds
+            part[1] += size
+            done += size
+        (first_s, first), (last_s, last) = parts[0], parts[9]
+        return (last_s / last) / (first_s / first) if first and last else float("nan")
 
 
 def run(urls: Sequence[str] = ()) -> None:
     transfers = int(os.environ.get("ICEFALL_BENCH_TRANSFERS", TRANSFERS))
-    print(f"stores: {transfers} ERC-20 transfers; pages of ten of an address with {transfers // BUSY_EVERY}")
-    print(f"  {'store':<34}{'transfers/s':>12}{'CPU us':>9}{'B each':>8}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}")
-    for url in ("", *urls):
-        prefix = f"bench{os.getpid()}_{time.time_ns() % 10**6}"
-        with TemporaryDirectory() as folder, closing(Stores(Path(folder) / "data", url, prefix)) as stores:
-            seconds, cpu = asyncio.run(_fill(stores, transfers))
-            where, size = stores.chain_location(CHAIN)
-            config = Path(folder) / "icefall.toml"
-            config.write_text(f'[[chain]]\nid = "{CHAIN}"\nrpc = "http://127.0.0.1:1"\nname = "bench"\n')
-            settings = [f"--config-file={config}", *([f"--store={url}", f"--store-prefix={prefix}"] if url else [])]
-            with serving("data", Path(folder), *settings) as server:
-                p50, p99, page_cpu = _pages(server)
+    holders = int(os.environ.get("ICEFALL_BENCH_HOLDERS", ADDRESSES))
+    print(f"stores: {transfers} ERC-20 transfers among {holders} addresses, one in every fifth; in turns")
+    with ExitStack() as stack:
+        stores = [stack.enter_context(_opened(url)) for url in ("", *urls)]
+        sizes = asyncio.run(_fill(stores, transfers, holders))
+        _print_filled(stores, sizes)
+        servers = [stack.enter_context(_serving(one)) for one in stores]
+        _ask(stores, servers, transfers // PER_BLOCK)
+        _print_pages(stores)
+        for one in stores:
+            if one.url:
+                _print_largest(one, transfers)
+
+
+@contextmanager
+def _opened(url: str) -> Iterator[_Measured]:
+    prefix = f"bench{os.getpid()}_{time.time_ns() % 10**6}"
+    with TemporaryDirectory() as folder:
+        stores = Stores(Path(folder) / "data", url, prefix)
+        try:
+            yield _Measured(stores, url, prefix)
+        finally:
+            stores.close()
             if url:
-                with psycopg.connect(url, autocommit=True) as server_session:
+                with psycopg.connect(url, autocommit=True) as session:
                     for name in ("access", f"chain_{CHAIN}"):
-                        server_session.execute(f"drop schema if exists {prefix}_{name} cascade")
-        shown = where if url else "SQLite"
+                        session.execute(f"drop schema if exists {prefix}_{name} cascade")
+
+
+async def _fill(stores: Sequence[_Measured], transfers: int, holders: int) -> list[int]:
+    """Write the same rows into each store, batch by batch in turns; the number of transfers of each batch."""
+    opened = [ChainStore(one.stores.chain_store(CHAIN), [RollupWriter()]) for one in stores]
+    sizes = []
+    for number, batch in enumerate(runs(Rows(holders, PER_BLOCK, BUSY_EVERY), transfers // PER_BLOCK)):
+        turns = list(zip(stores, opened, strict=True))
+        for measured, store in reversed(turns) if number % 2 else turns:
+            began, began_cpu = time.perf_counter(), time.process_time()
+            await store.commit(batch)
+            measured.seconds.append(time.perf_counter() - began)
+            measured.cpu_s += time.process_time() - began_cpu
+        sizes.append(len(batch) * PER_BLOCK)
+    for store in opened:
+        await mark_audited(store)
+        store.close()
+    return sizes
+
+
+@contextmanager
+def _serving(one: _Measured) -> Iterator[Server]:
+    folder = one.stores.data_dir.parent
+    config = folder / "icefall.toml"
+    config.write_text(f'[[chain]]\nid = "{CHAIN}"\nrpc = "http://127.0.0.1:1"\nname = "bench"\n')
+    settings = [f"--store={one.url}", f"--store-prefix={one.prefix}"] if one.url else []
+    with serving("data", folder, f"--config-file={config}", *settings) as server:
+        yield server
+
+
+def _ask(stores: Sequence[_Measured], servers: Sequence[Server], blocks: int) -> None:
+    """Ask each server for the same pages in turns, each page once: none was answered before."""
+    connections = []
+    for server in servers:
+        parts = urlsplit(server.url("data"))
+        connections.append(http.client.HTTPConnection(parts.hostname or "", parts.port or 0))
+    for label, list_ in _LISTS.items():
+        used = [0.0] * len(servers)
+        for number in range(WARM_UP + PAGES):
+            if number == WARM_UP:
+                used = [cpu_seconds(worker_pids(server)) for server in servers]
+            target = f"/v1/chains/{CHAIN}/addresses/0x{BUSY.hex()}/{list_}?pageSize=10&startBlock=0"
+            for one, connection in zip(stores, connections, strict=True):
+                began = time.perf_counter()
+                connection.request("GET", f"{target}&endBlock={blocks - 1 - number}")
+                answer = connection.getresponse()
+                body = answer.read()
+                assert answer.status == 200, body[:300]
+                if number >= WARM_UP:
+                    one.pages.setdefault(label, []).append(time.perf_counter() - began)
+        for one, server, before in zip(stores, servers, used, strict=True):
+            one.page_cpu_us += (cpu_seconds(worker_pids(server)) - before) / PAGES / len(_LISTS) * 1e6
+
+
+def _print_filled(stores: Sequence[_Measured], sizes: Sequence[int]) -> None:
+    transfers = sum(sizes)
+    print(f"  {'store':<28}{'transfers/s':>12}{'of first server':>17}{'CPU us':>8}{'B each':>8}{'last/first 10th':>17}")
+    for one in stores:
+        of_first = sum(stores[1].seconds) / sum(one.seconds) if len(stores) > 1 else 1.0
+        size = one.stores.chain_location(CHAIN)[1]
         print(
-            f"  {shown:<34}{transfers / seconds:>12.0f}{cpu / transfers * 1e6:>9.1f}{size / transfers:>8.0f}"
-            f"{p50:>9.2f}{p99:>9.2f}{page_cpu:>9.1f}",
+            f"  {one.name:<28}{transfers / sum(one.seconds):>12.0f}{of_first:>17.2f}"
+            f"{one.cpu_s / transfers * 1e6:>8.1f}{size / transfers:>8.0f}{one.ratio_of_ends(sizes):>17.2f}",
             flush=True,
         )
 
 
-async def _fill(stores: Stores, transfers: int) -> tuple[float, float]:
-    """Seconds, and those of CPU in this process."""
-    store = ChainStore(stores.chain_store(CHAIN), [RollupWriter()])
-    seconds = cpu = 0.0
-    for blocks in runs(Rows(ADDRESSES, PER_BLOCK, BUSY_EVERY), transfers // PER_BLOCK):
-        began, began_cpu = time.perf_counter(), time.process_time()
-        await store.commit(blocks)
-        seconds += time.perf_counter() - began
-        cpu += time.process_time() - began_cpu
-    await mark_audited(store)
-    store.close()
-    return seconds, cpu
+def _print_pages(stores: Sequence[_Measured]) -> None:
+    print(f"  {'first pages of ten':<28}{'list':<20}{'p10 ms':>8}{'p50 ms':>8}{'p99 ms':>8}{'of first server':>18}")
+    for label in _LISTS:
+        for one in stores:
+            p10, p50, p99 = _percentiles(one.pages[label])
+            first = _percentiles((stores[1] if len(stores) > 1 else one).pages[label])
+            ratios = f"{p10 / first[0]:.2f}, {p50 / first[1]:.2f}"
+            print(f"  {one.name:<28}{label:<20}{p10:>8.2f}{p50:>8.2f}{p99:>8.2f}{ratios:>18}", flush=True)
+    for one in stores:
+        print(f"  {one.name:<28}{one.page_cpu_us:.0f} us CPU of the worker per page")
 
 
-def _pages(server: Server) -> tuple[float, float, float]:
-    """Milliseconds, and microseconds of CPU of the worker, for a page of ten ERC-20 transfers."""
-    target = f"/v1/chains/{CHAIN}/addresses/0x{BUSY.hex()}/transactions:listErc20?pageSize=10"
-    url = server.url("data") + target
-    one_by_one(url, 1)
-    before = cpu_seconds(worker_pids(server))
-    found = one_by_one(url, REQUESTS)
-    spent = cpu_seconds(worker_pids(server)) - before
-    return found.p50_ms, found.p99_ms, spent / (REQUESTS + WARM_UP) * 1e6
+def _percentiles(times_s: Sequence[float]) -> tuple[float, float, float]:
+    ordered = sorted(times_s)
+    p10, p50, p99 = (ordered[len(ordered) * part // 100] * 1e3 for part in (10, 50, 99))
+    return p10, p50, p99
+
+
+def _print_largest(one: _Measured, transfers: int) -> None:
+    """The tables and indexes that take most: where the bytes of a transfer go."""
+    place = urlsplit(one.url)
+    if one.name.startswith("Citus"):
+        return
+    with psycopg.connect(one.url, autocommit=True) as session:
+        found = session.execute(
+            "select relname, pg_relation_size(oid) from pg_class where relnamespace = to_regnamespace(%s) and "
+            "relkind in ('r', 'i') order by 2 desc limit %s",
+            (f"{one.prefix}_chain_{CHAIN}", LARGEST),
+        ).fetchall()
+    print(f"  bytes per transfer on {place.netloc.rpartition('@')[2]}, by table and index:")
+    print("    " + ", ".join(f"{name} {size / transfers:.0f}" for name, size in found))

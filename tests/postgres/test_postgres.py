@@ -70,10 +70,10 @@ def test_a_closed_store_is_free_before_its_session_has_ended(kit: PostgresKit, m
     """The server may notice the end of a session after the next program has started."""
     store = kit.open(V1, exclusive=True)
     with monkeypatch.context() as session_stays:
-        session_stays.setattr(store._writer, "close", lambda: None)
+        session_stays.setattr(store._sessions.locking, "close", lambda: None)
         store.close()
         kit.open(V1, exclusive=True).close()
-    store._writer.close()
+    store._sessions.locking.close()
 
 
 def taken_over(kit: PostgresKit) -> PostgresStore:
@@ -349,7 +349,7 @@ def test_a_holder_is_found_by_the_key_in_a_new_table(tmp_path: Path) -> None:
 def test_a_migration_may_take_longer_than_any_other_statement(
     kit: PostgresKit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("icefall.db.postgres.WRITE_LIMIT_S", 0.1)
+    monkeypatch.setattr("icefall.db.postgres_writer.WRITE_LIMIT_S", 0.1)
     slow = "create table slow as select 1 as one from pg_sleep(0.3);\n"
     kit.open(V1).close()
     with closing(kit.open(V1 | {"0102_slow": slow})) as store:

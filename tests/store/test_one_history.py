@@ -181,7 +181,8 @@ class Scene:
         self._access = stores.access_reader()
         self._outside = ThreadPoolExecutor(1)
         info = ChainInfo(ID, "made", TokenInfo("Coin", "COIN", 18))
-        self.chain = EvmChain(info, stores.chain_reader(ID), StateOfBlocks())
+        reader, standbys = stores.chain_reader(ID), stores.chain_standbys(ID)
+        self.chain = EvmChain(info, reader, StateOfBlocks(), standbys=standbys)
         self._data_dir = stores.data_dir
         self._routes = self.routes_of(self.chain)
         self._history = 1

@@ -29,6 +29,7 @@ from icefall.evm.storing import store as evm
 from icefall.node import store as node
 
 if TYPE_CHECKING:
+    from icefall.db.citus import CitusNodeReader
     from icefall.db.postgres_pool import ServerPool
     from icefall.evm.reading.directory import LazyChainReader
     from icefall.evm.reading.one_history import Standbys
@@ -88,12 +89,15 @@ class Stores:
         self._replica_urls = replica_urls
         self._replica_lag_max_s = replica_lag_max_s
         self._pools: dict[str, ServerPool] = {}
+        self._at_nodes: dict[str, CitusNodeReader] = {}  # by chain
 
     @property
     def has_server(self) -> bool:
         return bool(self.url or self._chain_urls)
 
     def close(self) -> None:
+        for reader in self._at_nodes.values():
+            reader.close()
         for pool in self._pools.values():
             pool.close()
 
@@ -227,9 +231,13 @@ class Stores:
         return Replicas(ask_primary, named, self._replica_lag_max_s)
 
     def chain_standbys(self, chain_id: str) -> "Standbys | None":
-        """Readers of a chain at the standbys. A chain with a server of its own has none."""
-        if self.replicas is None or self.chain_url(chain_id) != self.url:
+        """Readers of a chain at the standbys, which a chain with a server of its own has not; without standbys, at the
+        node of Citus that holds it."""
+        url = self.chain_url(chain_id)
+        if not url:
             return None
+        if self.replicas is None or url != self.url:
+            return self._chain_node(chain_id, self._pool(url))
         from icefall.evm.reading.one_history import Standbys  # noqa: PLC0415 - most processes need none
 
         readers = [
@@ -237,6 +245,15 @@ class Stores:
             for url in self._replica_urls
         ]
         return Standbys(readers, self.replicas)
+
+    def _chain_node(self, chain_id: str, pool: "ServerPool") -> "Standbys":
+        from icefall.db.citus import CitusNodeChoice, CitusNodeReader  # noqa: PLC0415 - only with the driver
+        from icefall.evm.reading.one_history import Standbys  # noqa: PLC0415 - most processes need none
+
+        if (before := self._at_nodes.get(chain_id)) is not None:  # of a chain with other settings
+            before.close()
+        reader = self._at_nodes[chain_id] = CitusNodeReader(pool, self._schema(f"chain_{chain_id}"), self._pool)
+        return Standbys([self._lazy_reader(chain_id, lambda: reader)], CitusNodeChoice(reader), can_lose=True)
 
     def chain_blocking_reader(self, chain_id: str) -> MigratedReader | None:
         """None if the chain has no store."""

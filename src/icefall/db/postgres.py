@@ -41,16 +41,15 @@ from icefall.db.postgres_session import (
     shown_url,
     unreachable,
 )
+from icefall.db.postgres_writer import LOST, WriterSessions
 from icefall.db.replicas import ServerPosition
 from icefall.db.statements import PLAIN_INSERT, Statement, for_postgres
 
 T = TypeVar("T")
 
 _POSITION_LIMIT_S = 1.0
-WRITE_LIMIT_S = 600  # of one statement: a large rollback may take its time
 _NAMED = re.compile(r"%\((\w+)\)s")
 _COPY_MIN = 16  # rows; fewer are inserted one by one
-_LOST = "the session of the writer was ended: the store must be opened again"
 _READ_ONLY = "the server only reads, as a standby does: name the primary, or all with ?target_session_attrs=read-write"
 _WRONG_STATEMENT = (psycopg.IntegrityError,)  # a bug of ours, not a failure of the store
 
@@ -75,7 +74,7 @@ class PostgresReader:
         try:
             return await self._pool.sessions.query(self._kind, statement, params)
         except psycopg.Error as error:
-            raise _translated(error) from error
+            raise translated_error(error) from error
 
     async def rows_of_each(self, statement: str, keys: Sequence[Sequence[Any]]) -> list[Row]:
         return await self.rows(statement, params_of_each(keys)) if keys else []
@@ -94,13 +93,13 @@ class PostgresReader:
         except errors.UndefinedTable:
             return 0
         except psycopg.Error as error:
-            raise _translated(error) from error
+            raise translated_error(error) from error
 
     def read(self, statement: str, params: StatementParams = ()) -> list[Row]:
         try:
             return self._pool.blocking.query(self._kind, statement, params)
         except psycopg.Error as error:
-            raise _translated(error) from error
+            raise translated_error(error) from error
 
     def read_each(self, statement: str, params: Sequence[Mapping[str, Any]]) -> list[list[Row]]:
         found: list[list[Row]] = [[] for _ in params]
@@ -214,18 +213,19 @@ class PostgresStore(PostgresReader):
         super().__init__(pool, schema, query_limit_s)
         self._is_exclusive = exclusive
         self._known_kinds: dict[str, Sequence[int]] = {}
-        self._writer = connect(pool.url, {"search_path": schema, "statement_timeout": str(WRITE_LIMIT_S * 1000)})
+        self._sessions = WriterSessions(pool.url, schema)
+        self._locking = self._sessions.locking
         try:
             if exclusive:
                 self._lock()
             self._prepare(package)
             if exclusive:
-                self._writer.execute(SQL.begin_commits.postgres)
+                self._sessions.begin(is_citus=self._on_citus())
         except psycopg.Error as error:
-            self._writer.close()
-            raise _translated(error) from error
+            self._sessions.close()
+            raise translated_error(error) from error
         except BaseException:
-            self._writer.close()
+            self._sessions.close()
             raise
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="writer")
         self._one_at_a_time = threading.Lock()
@@ -235,7 +235,7 @@ class PostgresStore(PostgresReader):
         if self._on_citus() and not self._one(SQL.citus_is_coordinator):
             raise StoreError("a writer must be connected to the coordinator of Citus: this server is a worker")
         if not self._one(SQL.try_lock, key):
-            held = self._writer.execute(SQL.holder.postgres, key).fetchall()
+            held = self._locking.execute(SQL.holder.postgres, key).fetchall()
             owner = f" by {held[0][1]} at {held[0][0]}" if held else ""
             raise StoreInUse(f"{self._where()} is in use{owner}: it has one writer at a time", can_wait=True)
 
@@ -243,7 +243,7 @@ class PostgresStore(PostgresReader):
         return f"schema {self._schema} of {shown_url(self._pool.url)}"
 
     def _one(self, statement: str, params: StatementParams = ()) -> Any:
-        return self._writer.execute(for_postgres(statement), params).fetchall()[0][0]
+        return self._locking.execute(for_postgres(statement), params).fetchall()[0][0]
 
     def _on_citus(self) -> bool:
         return bool(self._one(SQL.citus))
@@ -255,28 +255,28 @@ class PostgresStore(PostgresReader):
         if not schema.pending(self._version(), self._where()):
             return
         is_citus = self._on_citus()
-        self._writer.execute(f"create schema if not exists {self._schema}")
+        self._locking.execute(f"create schema if not exists {self._schema}")
         missing = True
         while missing:
-            with self._writer.transaction():
+            with self._locking.transaction():
                 if is_citus:
-                    self._writer.execute(SQL.citus_modify_one_after_the_other.postgres)
-                self._writer.execute(SQL.lift_time_limit.postgres)
+                    self._locking.execute(SQL.citus_modify_one_after_the_other.postgres)
+                self._locking.execute(SQL.lift_time_limit.postgres)
                 self._one(SQL.lock_migrations, {"key": _lock_key(f"{self._schema} migrations")})
                 at = self._version()
                 steps = schema.pending(at, self._where())
                 for migration in steps[:1]:
                     for statement in migration.statements():
-                        self._writer.execute(statement)
+                        self._locking.execute(statement)
                     if at == 0:
-                        self._writer.execute(SQL.create_schema_version.postgres)
+                        self._locking.execute(SQL.create_schema_version.postgres)
                     put = SQL.change_schema_version if at else SQL.put_schema_version
-                    self._writer.execute(put.postgres, {"number": migration.number})
+                    self._locking.execute(put.postgres, {"number": migration.number})
                 missing = len(steps) > 1
 
     def _version(self) -> int:
         """The number of the store's schema; 0 where there are no tables."""
-        ((tables, ours),) = self._writer.execute(SQL.tables_of_schema.postgres, {"schema": self._schema}).fetchall()
+        ((tables, ours),) = self._locking.execute(SQL.tables_of_schema.postgres, {"schema": self._schema}).fetchall()
         if tables and not ours:
             raise StoreError(f"{self._where()} is not an Icefall store: use another --store-prefix")
         return int(self._one(SQL.schema_version)) if ours else 0
@@ -288,8 +288,10 @@ class PostgresStore(PostgresReader):
 
     @contextmanager
     def _transaction(self) -> Iterator[Transaction]:
-        with self._writer.transaction():
-            tx = _PostgresTransaction(self._writer, self._known_kinds)
+        self._sessions.follow()
+        writing = self._sessions.writing
+        with writing.transaction():
+            tx = _PostgresTransaction(writing, self._known_kinds)
             try:
                 yield tx
             except BaseException:
@@ -297,8 +299,8 @@ class PostgresStore(PostgresReader):
                     tx.end_copy()
                 raise
             tx.end_copy()
-            if self._is_exclusive:
-                self._writer.execute(SQL.count_commit.postgres)
+            self._sessions.count_commit()
+        self._sessions.note_commit()
 
     async def write(self, change: Callable[[Transaction], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self.write_here, change)
@@ -321,23 +323,19 @@ class PostgresStore(PostgresReader):
 
     def write_here(self, change: Callable[[Transaction], T]) -> T:
         with self._one_at_a_time:
-            if self._writer.closed:
-                raise StoreLost(_LOST)
+            if self._sessions.writing.closed:
+                raise StoreLost(LOST)
             try:
                 with self._transaction() as tx:
                     return change(tx)
             except _WRONG_STATEMENT:
                 raise
             except psycopg.Error as error:
-                raise (StoreLost(_LOST) if self._writer.closed else _translated(error)) from error
+                raise (StoreLost(LOST) if self._sessions.writing.closed else translated_error(error)) from error
 
     def close(self) -> None:
-        """Free the lock before the session ends: the server may notice the end of a session late."""
         self._thread.shutdown(wait=True)
-        if self._is_exclusive:
-            with suppress(psycopg.Error):  # of a session that was ended
-                self._writer.execute(SQL.unlock.postgres)
-        self._writer.close()
+        self._sessions.close()
 
 
 def has_tables(pool: ServerPool, schema: str) -> bool:
@@ -373,14 +371,14 @@ def rename_schema(pool: ServerPool, old: str, new: str) -> None:
         with connect(pool.url, {}) as connection:
             connection.execute(f"alter schema {old} rename to {new}")
     except psycopg.Error as error:
-        raise _translated(error) from error
+        raise translated_error(error) from error
 
 
 def _lock_key(name: str) -> int:
     return int.from_bytes(hashlib.sha256(f"icefall {name}".encode()).digest()[:8], "big", signed=True)
 
 
-def _translated(error: psycopg.Error) -> StoreError:
+def translated_error(error: psycopg.Error) -> StoreError:
     if isinstance(error, errors.QueryCanceled):
         return StoreBusy("a query was stopped at its time limit")
     if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):

@@ -46,10 +46,11 @@ create table schema_version (number bigint not null primary key, commits bigint)
 -- Above every number of a schema that had this name before, or of commits that a server has lost: no writer commits a
 -- million times a second.
 -- name: begin_commits
-update schema_version set commits = greatest(commits + 1, (extract(epoch from now()) * 1000000)::bigint);
+update schema_version set commits = greatest(commits + 1, (extract(epoch from now()) * 1000000)::bigint) returning commits;
 
+-- It changes nothing if another writer has begun since the commit before.
 -- name: count_commit
-update schema_version set commits = commits + 1;
+update schema_version set commits = commits + 1 where commits = :expected;
 
 -- name: commits
 select commits from schema_version;
@@ -88,6 +89,34 @@ join pg_dist_shard h on h.logicalrelid = p.logicalrelid
 join pg_dist_placement l on l.shardid = h.shardid
 join pg_dist_node n on n.groupid = l.groupid and n.noderole = 'primary'
 where s.schema_name = to_regnamespace(:schema) limit 1;
+
+-- The node that holds a schema, as any node knows it.
+-- name: citus_place
+select n.nodename, n.nodeport
+from pg_dist_partition p
+join pg_dist_shard h on h.logicalrelid = p.logicalrelid
+join pg_dist_placement l on l.shardid = h.shardid
+join pg_dist_node n on n.groupid = l.groupid and n.noderole = 'primary'
+where p.logicalrelid = to_regclass(:schema || '.schema_version');
+
+-- The tables of a schema with the shard that is theirs, its name at the node that has it, and that node.
+-- name: citus_shards
+select c.relname::text, h.shardid, shard_name(h.logicalrelid, h.shardid)::text, l.groupid, n.nodename::text, n.nodeport
+from pg_dist_partition p
+join pg_class c on c.oid = p.logicalrelid
+join pg_dist_shard h on h.logicalrelid = p.logicalrelid
+join pg_dist_placement l on l.shardid = h.shardid
+join pg_dist_node n on n.groupid = l.groupid and n.noderole = 'primary'
+where c.relnamespace = to_regnamespace(:schema);
+
+-- name: citus_views
+select relname::text, pg_get_viewdef(oid) from pg_class
+where relnamespace = to_regnamespace(:schema) and relkind = 'v' order by oid;
+
+-- `commits` at the node that holds the schema; no row after it was moved.
+-- name: citus_commits_there
+select commits from {table}
+where exists (select 1 from pg_dist_placement where shardid = {shard} and groupid = {group});
 
 -- name: citus_size
 select coalesce(sum(citus_total_relation_size(oid)), 0)::bigint from pg_class

@@ -95,6 +95,12 @@ class VersionChecks:
         self._served += chain.from_iterable(waiting.values())
         self._end(None)
 
+    def give_up(self) -> None:
+        """Close the session for good, and let all requests that wait go on without a version."""
+        if self._loop is not None and not self._loop.is_closed():
+            self._fail()
+        self.close()
+
     def close(self) -> None:
         """Close the session. The next check opens another one."""
         if self._timer is not None:
@@ -102,12 +108,18 @@ class VersionChecks:
         self._session.close()
 
 
+def _commits_of(schema: str) -> str:
+    return SQL.commits.postgres.replace("schema_version", f"{schema}.schema_version")
+
+
 class VersionSession:
     """A session for checks alone: they do not wait behind the queries of the pool, and cost a third of one, as their
-    statements are prepared and sent without what the driver adds."""
+    statements are prepared and sent without what the driver adds. `text_of`: another statement for the version of a
+    schema."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, text_of: Callable[[str], str] | None = None) -> None:
         self._url = url
+        self._text_of = text_of or _commits_of
         self._loop: asyncio.AbstractEventLoop | None = None  # that of the session
         self._socket = -1  # while it is watched; a lost connection no longer knows it
         self._connection: AsyncConnection | None = None
@@ -128,11 +140,15 @@ class VersionSession:
         """Prepare the check of a schema, and open the session where there is none. The driver waits for the socket by
         itself."""
         name = f"version_{len(self._prepared)}"
-        text = SQL.commits.postgres.replace("schema_version", f"{schema}.schema_version")
+        text = self._text_of(schema)
         try:
             self._stop_watching()
             if self._connection is None:
-                self._connection = await connect_async(self._url, _SETTINGS)
+                connection = await connect_async(self._url, _SETTINGS)
+                if self._preparing is not asyncio.current_task():  # closed meanwhile: the driver may miss that
+                    connection.pgconn.finish()
+                    return
+                self._connection = connection
             await self._connection.execute(f"prepare {name} as {text}")
         except (psycopg.Error, StoreError):
             if self._preparing is asyncio.current_task():  # else it was given up: another check may be on its way

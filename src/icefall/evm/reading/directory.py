@@ -219,8 +219,9 @@ class EvmChain:
 
     @property
     def lists(self) -> AddressLists:
-        """The lists of an address, in the form that suits the store. It is chosen each time the store is opened."""
-        return self._lists.of(self.reader.generation)
+        """The lists of an address, in the form that suits the store. It is chosen each time the store is opened, or a
+        node that joins faster is found."""
+        return self._lists.of(2 * self.reader.generation + self.reader.joins_are_slow)
 
     async def _token_details(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
         return await self.lists.token_details(tokens, currency)

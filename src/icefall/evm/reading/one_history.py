@@ -11,7 +11,8 @@ that many requests share (db/postgres_version.py). An answer of one statement fr
 
 Where standbys are read (db/replicas.py), a standby and its server are two histories, as one of them is behind. All
 statements of an answer and its check go to the server that was chosen before the first of them. If a standby fails
-meanwhile, the whole answer is read again from another server.
+meanwhile, the whole answer is read again from another server. The node of Citus that holds a chain (db/citus.py) is
+chosen in the same way. As a chain may be moved away from there, an answer of one statement is checked too.
 """
 
 from collections.abc import Awaitable, Callable, Container, Sequence
@@ -44,13 +45,15 @@ class HistoryChanged(StoreBusy):
 
 
 class _Server:
-    """A server that has the chain's store. `stamp`: as it was read last; `version`: that of the store then."""
+    """A server that has the chain's store. `stamp`: as it was read last; `version`: that of the store then.
+    `can_lose`: the store may be moved away from there, which only the version tells."""
 
-    __slots__ = ("number", "reader", "stamp", "version")
+    __slots__ = ("can_lose", "number", "reader", "stamp", "version")
 
-    def __init__(self, number: int, reader: Reader) -> None:
+    def __init__(self, number: int, reader: Reader, *, can_lose: bool = False) -> None:
         self.number = number
         self.reader = reader
+        self.can_lose = can_lose
         self.stamp: Stamp | None = None
         self.version: int | None = None
 
@@ -88,7 +91,7 @@ class _Read:
         """Whether blocks were rolled back since before the first statement, or the server is another one. Caches of an
         embedded store count as statements."""
         reader = self.server.reader
-        if self.statements == 1 and not reader.is_embedded:
+        if self.statements == 1 and not reader.is_embedded and not self.server.can_lose:
             return False
         return await self.server.read_stamp() != self.stamp
 
@@ -107,10 +110,12 @@ _ANSWER: ContextVar[_Answer | None] = ContextVar("answer", default=None)
 
 
 class Standbys(NamedTuple):
-    """The standbys of a chain's server in the order of their numbers, and the choice between them and the server."""
+    """The standbys of a chain's server in the order of their numbers, and the choice between them and the server.
+    `can_lose`: they are nodes of Citus, from which a chain may be moved away."""
 
     readers: Sequence[Reader]
     choice: ServerChoice
+    can_lose: bool = False
 
 
 class CheckedReader:
@@ -120,8 +125,10 @@ class CheckedReader:
     def __init__(self, reader: Reader, standbys: Standbys | None = None) -> None:
         self._reader = reader
         self._choice = standbys.choice if standbys is not None else None
-        readers = [*standbys.readers, reader] if standbys is not None else [reader]
-        self._servers = [_Server(number, one) for number, one in enumerate(readers)]
+        before = standbys.readers if standbys is not None else ()
+        can_lose = standbys is not None and standbys.can_lose
+        self._servers = [_Server(number, one, can_lose=can_lose) for number, one in enumerate(before)]
+        self._servers.append(_Server(len(self._servers), reader))
 
     @property
     def is_embedded(self) -> bool:
@@ -129,7 +136,8 @@ class CheckedReader:
 
     @property
     def joins_are_slow(self) -> bool:
-        return self._reader.joins_are_slow
+        first = self._servers[0].reader
+        return first.joins_are_slow if first.generation else self._reader.joins_are_slow
 
     @property
     def generation(self) -> int:

@@ -108,7 +108,7 @@ class BatchWriter:
         self._write_standards(probed)
         self._write_layouts(layouts)
         yield from self._write_native(batch[0].rows.block.number)
-        self._tx.run_many(SQL.put_code, self._code)
+        self._tx.run_many(SQL.put_code, list({row[:2]: row for row in self._code}.values()))  # each once: the last
         yield from self._folding.write()
 
     # -- IDs ---------------------------------------------------------------------------------------------------

@@ -105,6 +105,10 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 insert into code (address, block, has_code) values (?, ?, ?)
 on conflict (address, block) do update set has_code = excluded.has_code;
 
+-- postgres: put_code
+insert into code (address, block, has_code) select * from unnest(?::bigint[], ?::bigint[], ?::bigint[])
+on conflict (address, block) do update set has_code = excluded.has_code;
+
 -- name: newest_code
 select has_code from code where address = ? order by block desc limit 1;
 
@@ -230,12 +234,26 @@ update nft_range set moved = moved + ? where token = ? and first_id = ? and log_
 -- name: drop_held
 delete from nft_held where owner = ? and token_address = ? and token_id = ?;
 
+-- postgres: drop_held
+delete from nft_held h using (select * from unnest(?::bigint[], ?::bytea[], ?::bytea[])) as k(owner, address, id)
+where h.owner = k.owner and h.token_address = k.address and h.token_id = k.id;
+
 -- name: put_held
 insert into nft_held (owner, token_address, token_id, token) values (?, ?, ?, ?)
 on conflict (owner, token_address, token_id) do nothing;
 
+-- postgres: put_held
+insert into nft_held (owner, token_address, token_id, token)
+select * from unnest(?::bigint[], ?::bytea[], ?::bytea[], ?::bigint[])
+on conflict (owner, token_address, token_id) do nothing;
+
 -- name: put_token
 insert into token (token, first_block, standards) values (?, ?, ?)
+on conflict (token) do update set standards = token.standards | excluded.standards
+where token.standards | excluded.standards <> token.standards;
+
+-- postgres: put_token
+insert into token (token, first_block, standards) select * from unnest(?::bigint[], ?::bigint[], ?::bigint[])
 on conflict (token) do update set standards = token.standards | excluded.standards
 where token.standards | excluded.standards <> token.standards;
 
@@ -281,6 +299,10 @@ where token = :token;
 
 -- name: put_slot
 insert into slot (token, key, holder, token_id) values (?, ?, ?, ?) on conflict (token, key) do nothing;
+
+-- postgres: put_slot
+insert into slot (token, key, holder, token_id)
+select * from unnest(?::bigint[], ?::bytea[], ?::bigint[], ?::bytea[]) on conflict (token, key) do nothing;
 
 -- The holder of each (token, beginning of a slot's key), and its address.
 -- name: slot_holders

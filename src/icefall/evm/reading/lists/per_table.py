@@ -1,4 +1,4 @@
-"""Lists read table by table, for servers on which joins are slow.
+"""Lists read table by table, for servers on which joins are slow: Citus, where its nodes cannot be reached from here.
 
 Citus plans a join anew for every query, which costs several times the query itself; statements with one table cost it
 little. Statements that do not depend on each other are sent at the same time.

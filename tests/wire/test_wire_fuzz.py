@@ -26,7 +26,8 @@ from icefall.wire.keys import private_key_from_text, recover, sign
 from icefall.wire.pvm import codec as pvm
 from icefall.wire.pvm import warp
 from icefall.wire.pvm.json import block_json
-from icefall.wire.pvm.types import RegisterL1ValidatorTx, SetL1ValidatorWeightTx
+from icefall.wire.pvm.json import tx_json as tx_json_of_p
+from icefall.wire.pvm.types import PlatformBaseTx, PlatformUtxo, RegisterL1ValidatorTx, SetL1ValidatorWeightTx
 from icefall.wire.text import bech32, cb58, checksum_hex
 from icefall.wire.text.bech32 import address_from_text
 from icefall.wire.text.go_text import quote
@@ -51,6 +52,26 @@ def platform_block(raw: bytes) -> None:
     head = (block.block_type, block.parent_id, block.height)
     assert pvm.pack_block(*head, time=block.time, txs=txs, proposal=proposal).raw == raw
     block_json(block, ChainNaming("P", "local"))
+
+
+def platform_tx(raw: bytes) -> None:
+    tx = pvm.unpack_tx(raw)
+    assert pvm.pack_tx(tx.unsigned, tx.credentials).raw == raw
+    tx_json_of_p(tx, ChainNaming("P", "local"))
+
+
+def platform_utxo(raw: bytes) -> None:
+    assert pvm.pack_utxo(pvm.unpack_utxo(raw)) == raw
+
+
+def platform_utxos() -> list[bytes]:
+    """Outputs of recorded transactions, plain and locked ones."""
+    found = []
+    for tx in p_txs():
+        if isinstance(tx.unsigned, PlatformBaseTx):
+            outputs = (*tx.unsigned.outputs, *getattr(tx.unsigned, "stake", ()))
+            found += [PlatformUtxo(tx.txid, index, out.asset_id, out.output) for index, out in enumerate(outputs)]
+    return [pvm.pack_utxo(one) for one in found]
 
 
 def warp_message(raw: bytes) -> None:
@@ -106,6 +127,8 @@ BYTES = {
     "container": Target(unpack_container, lambda: small([row.container.raw for row in containers()])),
     "platform block": Target(unpack_platform_block, lambda: small(inner_blocks("P")), 2),
     "platform block of any type": Target(platform_block, lambda: [raw for raw in p_blocks() if len(raw) < 4000], 4),
+    "platform transaction": Target(platform_tx, lambda: small([tx.raw for tx in p_txs()]), 2),
+    "platform utxo": Target(platform_utxo, platform_utxos),
     "platform genesis": Target(
         pvm.unpack_genesis, lambda: [network_genesis(packaged_genesis(12345), 12345, 0).p_genesis], 0.1
     ),

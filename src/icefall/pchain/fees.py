@@ -133,16 +133,18 @@ def validator_price(fees: ValidatorFees, excess: int) -> int:
 def validator_cost(fees: ValidatorFees, active: int, excess: int, seconds: int) -> int:
     """What each active L1 validator pays for the next `seconds`, if their number stays."""
     if active == fees.target:
-        return seconds * validator_price(fees, excess)
+        return min(seconds * validator_price(fees, excess), _UINT64_MAX)
     cost = 0
     for passed in range(seconds):
         if excess == 0 and active < fees.target:
-            return cost + (seconds - passed) * fees.min_price
+            return min(cost + (seconds - passed) * fees.min_price, _UINT64_MAX)
         excess = max(0, excess + active - fees.target)
         cost += validator_price(fees, excess)
+        if cost >= _UINT64_MAX:
+            return _UINT64_MAX
     return cost
 
 
 def validator_excess(fees: ValidatorFees, active: int, excess: int, seconds: int) -> int:
     """The excess after so much time."""
-    return max(0, excess + (active - fees.target) * seconds)
+    return min(max(0, excess + (active - fees.target) * seconds), _UINT64_MAX)

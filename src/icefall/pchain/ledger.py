@@ -18,7 +18,7 @@ from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.pvm.codec import unpack_block
 from icefall.wire.pvm.types import PlatformBaseTx, PlatformBlock
 
-_BLOCKS_PER_STEP = 16  # executed before the event loop may run something else
+_BLOCKS_PER_STEP = 16  # read or executed before the event loop may run something else
 
 
 class ReceivedBlock(NamedTuple):
@@ -144,6 +144,8 @@ class PlatformLedger:
             except WireError as error:
                 stopped = _Stopped(count, _refusal(state.height + 1 + count, hash256(one.inner), str(error)))
                 break
+            if count % _BLOCKS_PER_STEP == _BLOCKS_PER_STEP - 1:
+                await asyncio.sleep(0)
         assert isinstance(state.lookup, StoredLookup)
         state.lookup.prefetch(list(_consumed(blocks)))
         for count, (block, one) in enumerate(zip(blocks, received, strict=False)):

@@ -25,7 +25,7 @@ from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import p_genesis_of
 from icefall.wire.pvm.codec import unpack_block
 
-_BATCH = 512
+_BATCH = 2048  # in a long chain, blocks of one batch share pages of the store that are written once
 _STORE_RETRY_S = 1.0
 
 

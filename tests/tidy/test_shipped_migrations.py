@@ -30,6 +30,8 @@ MIGRATIONS = {
     "access/0102_webhooks.sqlite.sql": "7041837631387116",
     "access/0103_export_jobs.postgres.sql": "ea3de775ac0f3c52",
     "access/0103_export_jobs.sqlite.sql": "7d4ee6f93b5403ce",
+    "access/0104_contract_abis.postgres.sql": "540b046068dbc321",
+    "access/0104_contract_abis.sqlite.sql": "01b80b30569a8b75",
     "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
     "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
     "evm/0103_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",

@@ -22,6 +22,7 @@ from icefall.compose.app_parts import (
     service_logs,
     service_origins,
 )
+from icefall.compose.contract_abis import AbiParts
 from icefall.compose.export_jobs import ExportJobs, export_services
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
@@ -30,6 +31,7 @@ from icefall.compose.webhook_state import WebhookState
 from icefall.compose.webhooks import WebhookParts, webhook_services
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
+from icefall.evm.reading.abis import ContractAbis
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.status import IndexerCalls
 from icefall.web.site import Explorer, Link
@@ -40,6 +42,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
     stores = stores_of(config)
     store = stores.access_reader()
     access = AccessReader(store)
+    abis = AbiParts(config, stores, store, logs["main"])
     served = ServedChains(
         config,
         stores,
@@ -47,6 +50,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         None if with_engine else store,
         logs["main"],
         with_state=True,
+        abis=abis.abis,
     )
     webhooks, exports = WebhookParts(config, stores, store), ExportJobs(config, stores, store)
     services: dict[type, Any] = {
@@ -56,6 +60,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: served.directory,
+        ContractAbis: abis.abis,
         **webhook_services(config, webhooks),
         **export_services(config, exports, store),
         Networks: Networks(served_network(config, stores) if with_engine else None),
@@ -65,6 +70,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
     def close() -> None:
         webhooks.close()
         exports.close()
+        abis.close()
 
     gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(

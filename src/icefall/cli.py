@@ -18,7 +18,9 @@ from icefall.errors import StartRefused
 HELP = ("--help", "-h")
 COPY_USAGE = "icefall copy SOURCE TARGET, each a data directory or postgresql://..."
 KEYS_USAGE = "icefall keys add --name=N --tier=T, icefall keys list or icefall keys revoke N"
-KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier"), "list": (), "revoke": ("name",)}
+KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier", "admin"), "list": (), "revoke": ("name",)}
+ABI_USAGE = "icefall abi add CHAIN ADDRESS FILE, icefall abi list or icefall abi remove CHAIN ADDRESS"
+ABI_WORDS = {"add": 4, "list": 1, "remove": 3}
 WEBHOOKS_USAGE = "icefall webhooks, or icefall webhooks list | show ID | replay ID | test ID"
 WEBHOOK_FLAGS: dict[str, tuple[str, ...]] = {"list": (), "show": (), "replay": ("message", "first", "last"), "test": ()}
 EXPORT_FLAGS = ("chain", "table", "from", "to", "format", "partition", "out")
@@ -67,7 +69,7 @@ def _index(verb: str, argv: list[str]) -> int:
 def _keys(verb: str, argv: list[str]) -> int:
     """`add`, `list` or `revoke`, with flags of its own (KEY_FLAGS) next to the settings."""
     action = next((word for word in argv if not word.startswith("-")), "")
-    words, flags, settings = split_words(argv, dict.fromkeys(KEY_FLAGS.get(action, ()), True))
+    words, flags, settings = split_words(argv, {name: name != "admin" for name in KEY_FLAGS.get(action, ())})
     config = _loaded(verb, settings).config
     if action not in KEY_FLAGS:
         raise ConfigError(f"unknown action {bare(action)}; use {KEYS_USAGE}" if action else f"use {KEYS_USAGE}")
@@ -82,8 +84,20 @@ def _keys(verb: str, argv: list[str]) -> int:
 
     tiers = tiers_with(Tier(tier.name, tier.per_minute, tier.per_day) for tier in config.tier)
     with closing(stores_of(config)) as stores:
-        store = stores.access_writer()
-        return _print(keys_command(action, store, flags.get("name", ""), flags.get("tier", ""), key_tiers(tiers)))
+        store, names = stores.access_writer(), key_tiers(tiers)
+        name, tier, is_admin = flags.get("name", ""), flags.get("tier", ""), "admin" in flags
+        return _print(keys_command(action, store, name, tier, names, is_admin=is_admin))
+
+
+def _abi(verb: str, argv: list[str]) -> int:
+    words, _, settings = split_words(argv, {})
+    config = _loaded(verb, settings).config
+    action = words[0] if words else ""
+    if len(words) != ABI_WORDS.get(action, 0):
+        raise ConfigError(f"use {ABI_USAGE}")
+    from icefall.commands.abi import abi_command  # noqa: PLC0415 - no other verb needs it
+
+    return _print(abi_command(config, action, words[1:]))
 
 
 def _webhooks(verb: str, argv: list[str]) -> int:
@@ -230,8 +244,13 @@ VERBS = (
     Verb("index", "Follow the EVM chains of icefall.toml.", _index),
     Verb("keys", "Add, list or revoke API keys.", _keys, "add | list | revoke", (
         ("add", "A new key: --name=N for its owner, --tier=T for its budget (free, base, growth, pro)."),
+        ("--admin", "With add: a key that may also store and remove ABIs over HTTP."),
         ("list", "All keys with their tiers; the keys themselves are stored nowhere."),
         ("revoke", "revoke N, or revoke --name=N: that key is refused from its next request on."))),
+    Verb("abi", "Add, list or remove the ABIs of contracts.", _abi, "add | list | remove", (
+        ("add", "add CHAIN ADDRESS FILE: a contract's ABI file, by which it is decoded."),
+        ("list", "All ABIs that are stored."),
+        ("remove", "remove CHAIN ADDRESS: its ABI is no longer used."))),
     Verb("webhooks", "Deliver messages of webhooks, or show and replay them.", _webhooks,
          "[list | show ID | replay ID | test ID]", (
         ("list", "All webhooks, with how many messages wait, were delivered and failed."),

@@ -95,17 +95,17 @@ def test_a_key_is_valid_until_it_is_revoked(tmp_path: Path) -> None:
     key = Stores(tmp_path).access_writer().add_key("alice", "pro", 5)
     reader = Stores(tmp_path).access_reader()
     access = AccessReader(reader)
-    assert asyncio.run(access.key(key)) == ("alice", "pro", None)
+    assert asyncio.run(access.key(key)) == ("alice", "pro", None, 0)
     assert asyncio.run(access.key(key + "x")) is None
     assert asyncio.run(access.key("\ud800")) is None
     with pytest.raises(NameTaken):
         Stores(tmp_path).access_writer().add_key("alice", "free", 6)
     assert Stores(tmp_path).access_writer().revoke_key("alice", 7)
     assert not Stores(tmp_path).access_writer().revoke_key("alice", 8)
-    assert asyncio.run(access.key(key)) == ("alice", "pro", 7)
+    assert asyncio.run(access.key(key)) == ("alice", "pro", 7, 0)
     again = Stores(tmp_path).access_writer().add_key("alice", "free", 9)
-    assert asyncio.run(access.key(again)) == ("alice", "free", None)
-    assert Stores(tmp_path).access_writer().all_keys() == [("alice", "free", 9, None), ("alice", "pro", 5, 7)]
+    assert asyncio.run(access.key(again)) == ("alice", "free", None, 0)
+    assert Stores(tmp_path).access_writer().all_keys() == [("alice", "free", 9, None, 0), ("alice", "pro", 5, 7, 0)]
     asyncio.run(access.check())
     reader.close()
 

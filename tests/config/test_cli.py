@@ -98,7 +98,9 @@ def test_a_verb_lists_only_what_it_uses(capsys: pytest.CaptureFixture[str]) -> N
         cli.main(["help", verb])
         return {line.split()[0] for line in capsys.readouterr().out.splitlines() if line.startswith("  --")}
 
-    assert listed("keys") == {"--config-file", "--data-dir", "--store", "--store-file", "--store-prefix"}
+    stores = {"--config-file", "--data-dir", "--store", "--store-file", "--store-prefix"}
+    assert listed("keys") == stores | {"--admin"}
+    assert listed("abi") == stores
     assert listed("copy") == {"--config-file", "--data-dir", "--store-prefix"}
     assert "--data-port" not in listed("node") | listed("metrics") | listed("index")
     assert "--upstream" not in listed("data") | listed("index")
@@ -140,7 +142,7 @@ def test_config_prints_every_value_and_its_origin(work_dir: Path, capsys: pytest
     ("argv", "message"),
     [
         (["ups"], "unknown verb ups; did you mean up?"),
-        (["q"], "unknown verb q; the verbs are up, node, data, metrics, index, keys, webhooks, exports, forget, "),
+        (["q"], "unknown verb q; the verbs are up, node, data, metrics, index, keys, abi, webhooks, exports, forget, "),
         (["start"], "unknown verb start; did you mean up?"),
         (["Delete"], "unknown verb Delete; did you mean forget?"),
         (["help", "indx"], "unknown verb indx; did you mean index?"),

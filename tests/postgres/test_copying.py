@@ -45,7 +45,7 @@ def test_to_a_server_and_back(source: Path, tmp_path: Path, capsys: pytest.Captu
     assert re.search(r"chain 7: \d{4,} rows, the same in both\n", shown)
     assert copy(server_url(), str(tmp_path / "back"), prefix) == 0
     assert digests(store_path(tmp_path / "back", "7")) == digests(store_path(source, "7"))
-    assert Stores(tmp_path / "back").access_writer().all_keys() == [("alice", "pro", 5, None)]
+    assert Stores(tmp_path / "back").access_writer().all_keys() == [("alice", "pro", 5, None, 0)]
     with closing(Stores(tmp_path / "back").node_reader()) as node:
         assert node.read(NODE_SQL.meta, {"name": "network"}) == [("ü",)]
     assert copy(str(source), server_url(), prefix) == 0  # what is there already is compared

@@ -19,6 +19,7 @@ FAILS |= {"GET /v1/webhooks/{id}/messages"}
 # Exports that are not there, and one that is ordered without a body.
 FAILS |= {"POST /v1/operations/transactions:export", "GET /v1/operations/{operationId}/files/{fileName}"}
 FAILS |= {f"{verb} /v1/operations/{{operationId}}" for verb in ("GET", "DELETE")}
+FAILS |= {f"{verb} /v1/chains/{{chainId}}/contracts/{{address}}/abi" for verb in ("POST", "DELETE")}  # without a key
 
 # fmt: off
 STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
@@ -162,6 +163,9 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/transactions/{txHash}/calls": (2, 3, 3),
         "GET /v1/chains/{chainId}/transactions/{txHash}/revertReason": (2, 3, 3),
         "GET /v1/chains/{chainId}/transactions/{txHash}/input": (1, 1, 1),
+        "GET /v1/chains/{chainId}/contracts/{address}/abi": (0, 0, 0),
+        "POST /v1/chains/{chainId}/contracts/{address}/abi": (0, 0, 0),
+        "DELETE /v1/chains/{chainId}/contracts/{address}/abi": (0, 0, 0),
         "GET /v1/chains/{chainId}/indexing": (6, 9, 9),
         "GET /v1/apiUsageMetrics": (1, 1, 1),
         "GET /v1/apiLogs": (1, 1, 1),

@@ -73,11 +73,13 @@ def _client_name(address: Address | None) -> str:
 
 class Caller(NamedTuple):
     """The caller of a request. `key`: the name of its key, empty without one. `is_trusted`: a caller on this machine,
-    where limits are off and no key is required; it may see everything. `host`: where it reached us."""
+    where limits are off and no key is required; it may see everything. `host`: where it reached us. `is_admin`: its
+    key may change what all callers see."""
 
     key: str = ""
     is_trusted: bool = False
     host: str = ""
+    is_admin: bool = False
 
 
 _current: ContextVar[Caller] = ContextVar("caller")

@@ -1,16 +1,16 @@
 -- Serves: every request with a key.
 -- name: key_by_hash
-select name, tier, revoked from api_key where hash = :hash;
+select name, tier, revoked, is_admin from api_key where hash = :hash;
 
 -- Serves: icefall keys list; active keys first, each group by name and age.
 -- name: all_keys
-select name, tier, created, revoked from api_key order by revoked is not null, name, created;
+select name, tier, created, revoked, is_admin from api_key order by revoked is not null, name, created;
 
 -- name: active_key
 select 1 from api_key where name = :name and revoked is null;
 
 -- name: add_key
-insert into api_key (hash, name, tier, created) values (:hash, :name, :tier, :created);
+insert into api_key (hash, name, tier, created, is_admin) values (:hash, :name, :tier, :created, :is_admin);
 
 -- name: revoke_key
 update api_key set revoked = :revoked where name = :name and revoked is null;

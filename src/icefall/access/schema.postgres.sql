@@ -7,7 +7,8 @@ create table api_key (
   name text collate "C" not null,
   tier text not null,
   created bigint not null,
-  revoked bigint
+  revoked bigint,
+  is_admin bigint not null default 0
 );
 create unique index api_key_by_name on api_key (name) where revoked is null;
 
@@ -179,3 +180,15 @@ create table export_job (
 create index export_job_by_owner on export_job (owner, status);
 create index export_job_running on export_job (turn) where status = 'running';
 create index export_job_by_end on export_job (expires) where expires is not null;
+
+-- A row says: this is the interface of a contract, by which its calls, logs and errors are decoded.
+create table contract_abi (
+  chain_id text collate "C" not null,
+  address bytea not null,
+  abi text not null,
+  origin text not null,
+  added bigint not null,
+  version bigint not null,
+  primary key (chain_id, address)
+);
+create index contract_abi_by_version on contract_abi (version);

@@ -8,7 +8,8 @@ create table api_key (
   name text not null,
   tier text not null,
   created integer not null, -- Unix time
-  revoked integer -- Unix time; null: it is valid
+  revoked integer, -- Unix time; null: it is valid
+  is_admin integer not null default 0 -- 1: it may change what all callers see, such as the ABIs of contracts
 ) without rowid;
 create unique index api_key_by_name on api_key (name) where revoked is null;
 
@@ -186,3 +187,16 @@ create table export_job (
 create index export_job_by_owner on export_job (owner, status);
 create index export_job_running on export_job (turn) where status = 'running';
 create index export_job_by_end on export_job (expires) where expires is not null;
+
+-- A row says: this is the interface of a contract, by which its calls, logs and errors are decoded. A removed one stays as a
+-- row without text, so that workers see the change. Key: the chain's ID and the address. Serves: decoding, and `icefall abi`.
+create table contract_abi (
+  chain_id text not null,
+  address blob not null,
+  abi text not null, -- a JSON list of declarations; empty: it was removed
+  origin text not null, -- the name of the API key that added it; empty: the command line
+  added integer not null, -- Unix time
+  version integer not null, -- grows with every change of any ABI, so that workers read only what has changed
+  primary key (chain_id, address)
+) without rowid;
+create index contract_abi_by_version on contract_abi (version);

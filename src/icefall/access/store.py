@@ -27,9 +27,12 @@ def store_path(data_dir: Path) -> Path:
 
 
 class Key(NamedTuple):
+    """`is_admin`: it may change what all callers see."""
+
     name: str
     tier: str
     revoked: int | None
+    is_admin: int = 0
 
 
 class ListedKey(NamedTuple):
@@ -37,6 +40,7 @@ class ListedKey(NamedTuple):
     tier: str
     created: int
     revoked: int | None
+    is_admin: int = 0
 
 
 def new_key() -> str:
@@ -61,7 +65,7 @@ class AccessReader:
     async def active_keys(self) -> list[tuple[str, str]]:
         """Return the names and tiers of the keys that are not revoked."""
         rows = await self._reader.rows(SQL.all_keys)
-        return [(name, tier) for name, tier, _, revoked in rows if revoked is None]
+        return [(name, tier) for name, tier, _, revoked, _ in rows if revoked is None]
 
     async def check(self) -> None:
         """Raise StoreError where the store cannot be read."""
@@ -153,14 +157,19 @@ class AccessWriter:
         """Create the store and its secret if they are missing. Any number of processes may do this at once."""
         self._write(lambda _: None)
 
-    def add_key(self, name: str, tier: str, now: int) -> str:
+    def write(self, change: Callable[[Transaction], T]) -> T:
+        """Make a change of other tables of the store."""
+        return self._write(change)
+
+    def add_key(self, name: str, tier: str, now: int, *, is_admin: bool = False) -> str:
         """Return a new key; only its hash is stored."""
         key = new_key()
 
         def change(tx: Transaction) -> None:
             if tx.rows(SQL.active_key, {"name": name}):
                 raise NameTaken(name)
-            tx.run(SQL.add_key, {"hash": key_hash(key), "name": name, "tier": tier, "created": now})
+            row = {"hash": key_hash(key), "name": name, "tier": tier, "created": now, "is_admin": int(is_admin)}
+            tx.run(SQL.add_key, row)
 
         self._write(change)
         return key

@@ -2,6 +2,7 @@
 and its handler.
 """
 
+from icefall.api.data.contract_endpoints import CONTRACT_ENDPOINTS
 from icefall.api.data.endpoints import CHAIN_DATA_ENDPOINTS, FURTHER_ENDPOINTS, OPERATION_ENDPOINTS, USAGE_ENDPOINTS
 from icefall.api.data.message_endpoints import MESSAGE_ENDPOINTS
 from icefall.api.data.webhook_endpoints import WEBHOOK_ENDPOINTS
@@ -42,6 +43,7 @@ ENDPOINTS: tuple[Rest | Rpc, ...] = (
     *NODE_ENDPOINTS,
     *CHAIN_DATA_ENDPOINTS,
     *FURTHER_ENDPOINTS,
+    *CONTRACT_ENDPOINTS,
     *MESSAGE_ENDPOINTS,
     *NETWORKS_ENDPOINTS,
     *USAGE_ENDPOINTS,

@@ -22,6 +22,7 @@ from icefall.compose.app_parts import (
     service_logs,
     service_origins,
 )
+from icefall.compose.contract_abis import AbiParts
 from icefall.compose.export_jobs import ExportJobs, export_services
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
@@ -30,6 +31,7 @@ from icefall.compose.webhook_state import WebhookState
 from icefall.compose.webhooks import WebhookParts, webhook_services
 from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
+from icefall.evm.reading.abis import ContractAbis
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.status import IndexerCalls
 from icefall.web.site import Explorer, Link
@@ -41,6 +43,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
     stores = stores_of(config)
     store = stores.access_reader()
     access = AccessReader(store)
+    abis = AbiParts(config, stores, store, logs["main"])
     served = ServedChains(
         config,
         stores,
@@ -48,6 +51,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         None if with_engine else store,
         logs["main"],
         with_state=True,
+        abis=abis.abis,
     )
     webhooks, exports = WebhookParts(config, stores, store), ExportJobs(config, stores, store)
     network = served_network(config, stores) if with_engine else None
@@ -58,6 +62,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         Paging: Paging(PageTokens(page_token_secret(store))),
         IndexerCalls: IndexerCalls(Path(config.data_dir)),
         ChainDirectory: served.directory,
+        ContractAbis: abis.abis,
         **webhook_services(config, webhooks, network),
         **export_services(config, exports, store),
         Networks: Networks(network),
@@ -67,6 +72,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
     def close() -> None:
         webhooks.close()
         exports.close()
+        abis.close()
 
     gate = access_gate(DATA, config, stores, logs["main"], keys=access, anonymous_tier=UNAUTHENTICATED)
     return listener_app(

@@ -15,6 +15,7 @@ from icefall.compose.stores import Stores
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import BlockingReader, StoreError
 from icefall.errors import StartRefused
+from icefall.evm.reading.abis import ContractAbis
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, shown_rpc_url
 from icefall.evm.reading.state import TIMEOUT_S, RequestState
 from icefall.observe.log import Log
@@ -36,7 +37,7 @@ class ServedChains:
     """Makes the chains of a worker. Each store is opened at its first query.
 
     `shared`: the access store, whose chains are served besides those of the configuration, which win chain by chain.
-    `with_state`: upstreams are called for what is not indexed.
+    `with_state`: upstreams are called for what is not indexed. `abis`: the interfaces of contracts.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class ServedChains:
         log: Log | None = None,
         *,
         with_state: bool = False,
+        abis: ContractAbis | None = None,
     ) -> None:
         self._config = config
         self._stores = stores
@@ -55,6 +57,7 @@ class ServedChains:
         self._shared = shared
         self._log = log
         self._with_state = with_state
+        self._abis = abis
         self._texts: list[str] = []
         self._served: dict[str, _Served] = {}
         self._retired: list[tuple[float, RequestState]] = []
@@ -69,13 +72,16 @@ class ServedChains:
         self._serve(with_chain_texts(config, self._texts).chain)
 
     async def refresh_forever(self) -> None:
-        """Follow the settings of the store. While it cannot be read, the chains stay as they are."""
-        while self._shared is not None:
-            await asyncio.sleep(REFRESH_S)
+        """Follow the settings and the ABIs of the store. While it cannot be read, the chains stay as they are."""
+        while self._shared is not None or self._abis is not None:
             try:
-                await self.refresh(self._shared)
+                if self._abis is not None and await self._abis.refresh():
+                    self.directory.take_abis()
+                await asyncio.sleep(REFRESH_S)
+                if self._shared is not None:
+                    await self.refresh(self._shared)
             except StoreError:  # requests report it
-                continue
+                await asyncio.sleep(REFRESH_S)
             except (StartRefused, msgspec.MsgspecError, KeyError) as error:  # of another release
                 self._tell("the settings of chains in the store cannot be read, those before are used", str(error))
 
@@ -108,7 +114,7 @@ class ServedChains:
     def _made(self, config: ChainConfig) -> _Served:
         state = RequestState(config.rpc, int(config.id)) if self._with_state else None
         reader, standbys = self._stores.chain_reader(config.id), self._stores.chain_standbys(config.id)
-        chain = EvmChain(_chain_info(config), reader, state, self._method_names, state, standbys)
+        chain = EvmChain(_chain_info(config), reader, state, self._method_names, state, standbys, self._abis)
         return _Served(config, chain, state)
 
     async def _close_retired(self, now: float) -> None:

@@ -20,6 +20,7 @@ VERBS = (
     "metrics",
     "index",
     "keys",
+    "abi",
     "webhooks",
     "exports",
     "forget",
@@ -305,6 +306,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         "", "Networks that are not public but may be fetched from.")]
     ipfs_gateway: Annotated[types.Url, Setting(
         "https://ipfs.io/ipfs/", "Where ipfs:// URLs are fetched; empty fetches none.", ("up", "index", "data", ALL))]
+    abi_dir: Annotated[types.Path, Setting(
+        "", "Folder of ABI files, CHAIN/ADDRESS.json, by which calls, logs and errors are decoded; read at the start.",
+        OF_DATA)]
     method_signatures: Annotated[types.Path, Setting(
         "", "File of further method signatures (docs/lists.md).", ("up", "data", "exports", ALL))]
 

@@ -34,6 +34,9 @@ WEBHOOK: dict[str, Any] = {
     "metadata": {"addresses": [TOKEN["address"]]},
 }
 ADDRESSES = {"addresses": [NFT["address"]]}
+ABI: dict[str, Any] = {
+    "abi": [{"type": "event", "name": "Paid", "inputs": [{"name": "amount", "type": "uint256", "indexed": False}]}]
+}
 EXPORT: dict[str, Any] = {
     "type": "TRANSACTION_EXPORT_EVM",
     "options": {"addresses": ["0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"], "includeChains": ["3210042"]},

@@ -222,6 +222,7 @@ FIELDS: dict[str, str] = {
     "DecodedParameter.value": "Numbers in decimal, bytes in hex, addresses with checksum, an empty array as `[]`.",
     "isIndexed": "True for values that are topics of the log.",
     "isHash": "True where the log holds only the hash of the value.",
+    "abi": "Declarations of functions, events and errors, as ABI files of compilers have them.",
     "calls": "The calls of this page: each call before those it makes.",
     "index": "Index of the call in the list, from 0.",
     "IndexContainer.index": "How many containers were accepted in this index before this one.",

@@ -72,8 +72,8 @@ class AccessGate:
             self._current.put(Caller(is_trusted=is_trusted, host=request.host))
             key = self._key(request) if self._keys is not None else None
             if key is not None:
-                await self._identify(admission, key)
-                self._current.put(Caller(admission.key, is_trusted, request.host))
+                is_admin = await self._identify(admission, key)
+                self._current.put(Caller(admission.key, is_trusted, request.host, is_admin))
             else:
                 self._check_anonymous(request, row)
             if self.leases is not None:
@@ -88,8 +88,8 @@ class AccessGate:
         if self.usage is not None:
             await self.usage.flush()
 
-    async def _identify(self, admission: "Admission", text: str) -> None:
-        """Find out whose key it is, and the tier of its budget."""
+    async def _identify(self, admission: "Admission", text: str) -> bool:
+        """Find out whose key it is, and the tier of its budget. Return whether it is one of an administrator."""
         assert self._keys is not None
         key = await self._keys.key(text)
         if key is None:
@@ -99,6 +99,7 @@ class AccessGate:
         admission.key = key.name
         admission.caller = f"key {key.name}"
         admission.tier = self._tiers.get(key.tier) or self._tiers[LOWEST_TIER]
+        return bool(key.is_admin)
 
     def _check_anonymous(self, request: CallerRequest, row: Rest) -> None:
         """Raise Unauthorized if a request without a key needs one."""

@@ -1,5 +1,5 @@
-"""What contracts were called with, emitted and returned as errors, decoded by the signatures that are shipped or
-configured.
+"""What contracts were called with, emitted and returned as errors, decoded by their ABI, else by signatures that are
+shipped or configured.
 """
 
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ import msgspec
 
 from icefall.wire.evm.abi import AbiError, Declaration, declaration
 from icefall.wire.evm.abi_decoding import DecodedValue, decode_call, decode_event
+from icefall.wire.evm.abi_json import ContractAbi
 from icefall.wire.evm.abi_shipped import ERRORS_BY_SELECTOR, EVENTS_BY_TOPIC
 
 _SELECTOR = 4
@@ -28,21 +29,29 @@ class ContractDecoder:
         self._method_names = method_names
         self._methods: dict[bytes, Declaration | None] = {}  # those of method_names that were asked for
 
-    def event(self, topics: tuple[bytes, ...], data: bytes) -> Decoded | None:
+    def event(self, topics: tuple[bytes, ...], data: bytes, abi: ContractAbi | None = None) -> Decoded | None:
         if not topics or len(data) > DATA_MAX:
             return None
-        for declared in EVENTS_BY_TOPIC.get(topics[0], ()):
+        own = abi.events.get(topics[0], ()) if abi is not None else ()
+        for declared in (*own, *EVENTS_BY_TOPIC.get(topics[0], ())):
             values = decode_event(declared, topics, data)
             if values is not None:
                 return Decoded(declared, values)
         return None
 
-    def call(self, data: bytes) -> Decoded | None:
-        return _called(self._method(data[:_SELECTOR]), data)
+    def call(self, data: bytes, abi: ContractAbi | None = None) -> Decoded | None:
+        own = abi.functions.get(data[:_SELECTOR]) if abi is not None else None
+        return _called(own, data) or _called(self._method(data[:_SELECTOR]), data)
 
-    def error(self, data: bytes) -> Decoded | None:
-        """Decode what a reverted call returned."""
-        return _called(ERRORS_BY_SELECTOR.get(data[:_SELECTOR]), data)
+    def error(self, data: bytes, abi: ContractAbi | None = None) -> Decoded | None:
+        """Decode what a reverted call returned. A contract passes on errors of those it calls, too."""
+        own = abi.errors.get(data[:_SELECTOR]) if abi is not None else None
+        return _called(own, data) or _called(ERRORS_BY_SELECTOR.get(data[:_SELECTOR]), data)
+
+    def name(self, data: bytes, abi: ContractAbi | None = None) -> str | None:
+        """Return the signature of the function that call data selects, where it is known."""
+        own = abi.functions.get(data[:_SELECTOR]) if abi is not None else None
+        return own.signature if own is not None else self._method_names.get(data[:_SELECTOR])
 
     def _method(self, selector: bytes) -> Declaration | None:
         """The declaration of a known signature, whose parameters have no names."""

@@ -23,6 +23,7 @@ from icefall.db.migrate import FIRST, development_text
 from icefall.db.replicas import Replicas
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
+from icefall.evm.reading.abis import ContractAbis
 from icefall.evm.reading.balances import BalanceReader, HistoryReader, StateReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.contracts import ContractDecoder
@@ -37,6 +38,7 @@ from icefall.evm.reading.one_history import CheckedReader, Standbys
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import LargeAnswers, TransferReader
+from icefall.wire.evm.abi_json import ContractAbi
 from icefall.wire.ids import id_from_text
 
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
@@ -200,8 +202,10 @@ class EvmChain:
         method_names: Mapping[bytes, str] | None = None,
         raw: RawSource | None = None,
         standbys: Standbys | None = None,
+        abis: ContractAbis | None = None,
     ) -> None:
         self.info = info
+        self._abis = abis
         self.reader = CheckedReader(reader, standbys)
         self._lists = StampedCache(partial(lists_of, self.reader))
         self.blocks = ChainReader(self.reader)
@@ -214,8 +218,18 @@ class EvmChain:
         self.messages = MessageReader(self.reader)
         self.raw = RawReader(self.reader, raw)
         self.enriched = EnrichReader(self.reader, self._token_details)
-        self.method_names = method_names or {}
+        self._common_names = method_names or {}
+        self.use_abi_names()
+
+    def use_abi_names(self) -> None:
+        """Take the names of functions of the ABIs that there are now. A common signature wins."""
+        own = self._abis.names(self.info.id) if self._abis is not None else {}
+        self.method_names: Mapping[bytes, str] = {**own, **self._common_names} if own else self._common_names
         self.contracts = ContractDecoder(self.method_names)
+
+    async def abis(self, addresses: Iterable[bytes]) -> dict[bytes, ContractAbi]:
+        """Return the ABIs of these contracts, those that there are."""
+        return await self._abis.of(self.info.id, addresses) if self._abis is not None else {}
 
     @property
     def lists(self) -> AddressLists:
@@ -277,6 +291,12 @@ class ChainDirectory:
                 self._by_name[chain.info.blockchain_id] = chain
             for alias in chain.info.aliases:
                 self._by_alias.setdefault(alias.casefold(), chain)
+
+    def take_abis(self) -> None:
+        """Use the ABIs that there are now, from the next request on."""
+        self._changes += 1
+        for chain in self._chains:
+            chain.use_abi_names()
 
     async def find(self, name: str) -> EvmChain:
         """NotFound if there is none. A blockchain ID that is not configured is the one the indexer has read."""

@@ -53,11 +53,13 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Declaration(msgspec.Struct, frozen=True):
-    """A function, an event or an error, with what it takes."""
+    """A function, an event or an error, with what it takes. `outputs`, `is_view`: of a function in an ABI file."""
 
     kind: Kind
     name: str
     inputs: tuple[Parameter, ...]
+    outputs: tuple[Parameter, ...] = ()
+    is_view: bool = False
 
     @property
     def signature(self) -> str:

@@ -2,12 +2,8 @@
 
 from msgspec import UNSET, UnsetType
 
-from icefall.api.data.schema.transactions import (
-    DecodedData,
-    DecodedParameter,
-    TransactionInput,
-    TransactionParams,
-)
+from icefall.api.data.schema.abis import DecodedData, DecodedParameter, TransactionInput
+from icefall.api.data.schema.transactions import TransactionParams
 from icefall.api.http.structs import hash_text
 from icefall.errors import NotFound
 from icefall.evm.model import CallType
@@ -20,11 +16,12 @@ async def transaction_input(params: TransactionParams, chains: ChainDirectory) -
     chain = await chains.find(params.chain_id)
     found = await indexed_tx(chain, params.tx_hash)
     is_call = found.tx.call_type is CallType.CONTRACT_CALL
+    abi = (await chain.abis([found.tx.to])).get(found.tx.to) if is_call else None
     return TransactionInput(
         tx_hash=hash_text(params.tx_hash),
         input=hash_text(found.input),
-        method_name=chain.method_names.get(found.input[:4], UNSET) if is_call else UNSET,
-        decoded_input=decoded_data(chain.contracts.call(found.input)) if is_call else UNSET,
+        method_name=(chain.contracts.name(found.input, abi) or UNSET) if is_call else UNSET,
+        decoded_input=decoded_data(chain.contracts.call(found.input, abi)) if is_call else UNSET,
     )
 
 

@@ -1,6 +1,6 @@
 """Raw logs of a transaction or a contract, the call tree of a transaction, and why it reverted."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
@@ -20,6 +20,7 @@ from icefall.api.http.paging import Paging, cursor_of, cut, pack_cursor, page_ra
 from icefall.api.http.structs import address_text, hash_text
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.raw import LogRead
+from icefall.wire.evm.abi_json import ContractAbi
 from icefall.wire.evm.events import EVENT_SIGNATURES, reason_of
 from icefall.wire.evm.types import Calls, TreeCall
 
@@ -33,7 +34,7 @@ async def transaction_logs(params: TxLogsParams, chains: ChainDirectory, paging:
     (after,) = cursor_of(_TX_LOGS, params, paging) or (None,)
     tx = (await indexed_tx(chain, params.tx_hash)).tx
     rows, token = cut(_TX_LOGS, params, paging, await chain.raw.logs_of_tx(tx, after, params.page_size + 1))
-    return LogPage(next_page_token=token, logs=[_log(chain, row) for row in rows])
+    return LogPage(next_page_token=token, logs=await _logs(chain, rows))
 
 
 async def address_logs(params: AddressLogsParams, chains: ChainDirectory, paging: Paging) -> LogPage:
@@ -42,7 +43,7 @@ async def address_logs(params: AddressLogsParams, chains: ChainDirectory, paging
     span = page_range(_LOGS, params, paging)
     rows, more = await chain.raw.logs_of(params.address, topics, span, params.page_size)
     token = UNSET if more is None else paging.token(_LOGS, params, pack_cursor(more))
-    return LogPage(next_page_token=token, logs=[_log(chain, row) for row in rows])
+    return LogPage(next_page_token=token, logs=await _logs(chain, rows))
 
 
 def _wanted(params: AddressLogsParams) -> Sequence[bytes | None]:
@@ -59,8 +60,9 @@ async def list_calls(params: CallsParams, chains: ChainDirectory, paging: Paging
     calls = await chain.raw.calls_of_tx((await indexed_tx(chain, params.tx_hash)).tx)
     end = start + params.page_size
     token = paging.token(_CALLS, params, pack_cursor(end)) if end < len(calls) else UNSET
-    parents = _parents(calls)
-    rendered = [_call(chain, index, calls[index], parents[index]) for index in range(start, min(end, len(calls)))]
+    parents, span = _parents(calls), range(start, min(end, len(calls)))
+    abis = await chain.abis(calls[index].to for index in span)
+    rendered = [_call(chain, index, calls[index], parents[index], abis) for index in span]
     return CallPage(next_page_token=token, calls=rendered)
 
 
@@ -70,6 +72,7 @@ async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> Re
     if tx.status:
         return RevertReason(tx_hash=hash_text(params.tx_hash), tx_status="1", is_reverted=False)
     root = (await chain.raw.calls_of_tx(tx))[0]
+    abi = (await chain.abis([root.to])).get(root.to)
     return RevertReason(
         tx_hash=hash_text(params.tx_hash),
         tx_status="0",
@@ -77,11 +80,16 @@ async def revert_reason(params: TransactionParams, chains: ChainDirectory) -> Re
         error=root.error[:_ERROR_MAX] or UNSET,
         revert_data=hash_text(root.output[:DATA_MAX]) if root.output else UNSET,
         revert_reason=_reason(root),
-        decoded_error=decoded_data(chain.contracts.error(root.output)),
+        decoded_error=decoded_data(chain.contracts.error(root.output, abi)),
     )
 
 
-def _log(chain: EvmChain, row: LogRead) -> LogResult:
+async def _logs(chain: EvmChain, rows: Sequence[LogRead]) -> list[LogResult]:
+    abis = await chain.abis(row.address for row in rows)
+    return [_log(chain, row, abis.get(row.address)) for row in rows]
+
+
+def _log(chain: EvmChain, row: LogRead, abi: ContractAbi | None) -> LogResult:
     signature = EVENT_SIGNATURES.get(row.topics[0]) if row.topics else None
     return LogResult(
         block_number=str(row.location.block_number),
@@ -93,7 +101,7 @@ def _log(chain: EvmChain, row: LogRead) -> LogResult:
         topics=[hash_text(topic) for topic in row.topics],
         data=hash_text(row.data),
         event_signature=signature or UNSET,
-        decoded_log=decoded_data(chain.contracts.event(row.topics, row.data)),
+        decoded_log=decoded_data(chain.contracts.event(row.topics, row.data, abi)),
     )
 
 
@@ -107,7 +115,10 @@ def _parents(calls: Calls) -> list[int | UnsetType]:
     return parents
 
 
-def _call(chain: EvmChain, index: int, call: TreeCall, parent: int | UnsetType) -> CallResult:
+def _call(
+    chain: EvmChain, index: int, call: TreeCall, parent: int | UnsetType, abis: Mapping[bytes, ContractAbi]
+) -> CallResult:
+    abi = abis.get(call.to)
     is_cut = len(call.input) > DATA_MAX or len(call.output) > DATA_MAX
     is_creation = call.opcode.startswith("CREATE")
     return CallResult(
@@ -125,10 +136,10 @@ def _call(chain: EvmChain, index: int, call: TreeCall, parent: int | UnsetType) 
         is_reverted=call.is_reverted,
         error=call.error[:_ERROR_MAX] or UNSET,
         revert_reason=_reason(call) if call.error else UNSET,
-        method_name=UNSET if is_creation else chain.method_names.get(call.input[:4], UNSET),
+        method_name=UNSET if is_creation else chain.contracts.name(call.input, abi) or UNSET,
         is_truncated=True if is_cut else UNSET,
-        decoded_input=UNSET if is_creation else decoded_data(chain.contracts.call(call.input)),
-        decoded_error=decoded_data(chain.contracts.error(call.output)) if call.error else UNSET,
+        decoded_input=UNSET if is_creation else decoded_data(chain.contracts.call(call.input, abi)),
+        decoded_error=decoded_data(chain.contracts.error(call.output, abi)) if call.error else UNSET,
     )
 
 

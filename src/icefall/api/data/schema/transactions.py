@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from icefall.api.data.schema.abis import DecodedData
 from icefall.api.data.schema.tokens import NetworkToken, Price
 from icefall.api.data.schema.transfers import (
     AddressPage,
@@ -145,32 +146,6 @@ class CallsParams(RestParams, frozen=True):
     tx_hash: TxHash
     page_token: PageToken = ""
     page_size: CallsPageSize = 100
-
-
-class DecodedParameter(RestResult, frozen=True, gc=False, kw_only=True):
-    """One value. In arrays and tuples the name is the path to the value, as `message.receipts[0].nonce`."""
-
-    name: str
-    type: str
-    value: str
-    is_indexed: bool | UnsetType = UNSET
-    is_hash: bool | UnsetType = UNSET
-
-
-class DecodedData(RestResult, frozen=True, kw_only=True):
-    """Call data, an event or an error, decoded by a common signature."""
-
-    signature: str
-    parameters: list[DecodedParameter]
-
-
-class TransactionInput(RestResult, frozen=True, kw_only=True):
-    """The call data of a transaction. Of one that creates a contract it is code, which is not decoded."""
-
-    tx_hash: str
-    input: str
-    method_name: str | UnsetType = UNSET
-    decoded_input: DecodedData | UnsetType = UNSET
 
 
 class LogResult(RestResult, frozen=True, kw_only=True):

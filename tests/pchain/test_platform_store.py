@@ -19,9 +19,9 @@ from tests.wire.platform_vectors import p_containers
 
 from icefall.node.store import PACKAGE, store_path
 from icefall.node.sync.verify import ChainStopped
+from icefall.pchain.changes import StakerChange
 from icefall.pchain.model import PlatformStaker, Priority, StakerState
 from icefall.pchain.reading import Delegations, PlatformReader
-from icefall.pchain.state import StakerChange
 from icefall.pchain.store import SQL, _staker_row
 from icefall.wire.container.proposer import pack_container
 from icefall.wire.ids import id_text

@@ -5,12 +5,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from icefall.db.engine import Store, StoreError, Transaction
+from icefall.pchain.changes import Changes
 from icefall.pchain.execute import execute_block
 from icefall.pchain.genesis import NothingStored, genesis_state
 from icefall.pchain.loading import StoredLookup, load_state, stored_genesis
 from icefall.pchain.model import ExecutionFailed
 from icefall.pchain.parameters import PlatformParameters
-from icefall.pchain.state import Changes, PlatformState
+from icefall.pchain.state import PlatformState
 from icefall.pchain.store import put_changes, put_first
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256, id_text, input_id

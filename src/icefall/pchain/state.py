@@ -6,20 +6,16 @@ Everything that changes is noted in `Changes`, which the store writes in one tra
 from bisect import bisect_left, insort
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import msgspec
 
+from icefall.pchain.changes import Changes, L1Move, StakerChange
 from icefall.pchain.fees import FeeState, potential_reward
 from icefall.pchain.l1_fees import FeeKey, changed_sum, scopes_of
 from icefall.pchain.model import (
     BEGINS_AS,
-    ChainRow,
-    ExecutedBlock,
     ExecutionFailed,
-    Exported,
     FeeSum,
-    Imported,
     L1Validator,
     Lookup,
     PlatformStaker,
@@ -29,12 +25,11 @@ from icefall.pchain.model import (
     UtxoKind,
     UtxoRow,
     UtxoState,
-    WeightChange,
     plain_output,
 )
 from icefall.pchain.parameters import PlatformParameters
-from icefall.pchain.stakers import Members, StakerSet, ValidatorSets
-from icefall.pchain.sums import DAY_S, DelegationSums, StakeBook, StakeTotal
+from icefall.pchain.stakers import StakerSet, ValidatorSets
+from icefall.pchain.sums import DAY_S, DelegationSums, StakeBook
 from icefall.wire.ids import EMPTY_ID, PRIMARY_NETWORK, id_text, input_id
 from icefall.wire.pvm.codec import pack_utxo
 from icefall.wire.pvm.types import PlatformBlock, PlatformTx, PlatformUtxo
@@ -57,55 +52,6 @@ class Position(msgspec.Struct, frozen=True, gc=False):
     burned: int = 0
     rewards_paid: int = 0
     l1_fees: int = 0
-
-
-class StakerChange(NamedTuple):
-    """What has become of a staker, at which height; by which transaction it ended, if by one."""
-
-    staker: PlatformStaker
-    state: StakerState
-    height: int
-    ended_seq: int | None = None
-
-
-class L1Move(NamedTuple):
-    """A change of an L1 validator at a height, by transaction `seq`; None: its balance had ended. `before` None: it is
-    new."""
-
-    height: int
-    seq: int | None
-    before: L1Validator | None
-    after: L1Validator
-
-
-class Changes:
-    """What a batch of blocks changes. A staker, subnet or validator that changes often is written once."""
-
-    def __init__(self) -> None:
-        self.blocks: list[ExecutedBlock] = []
-        self.txs: list[TxRow] = []
-        self.tx_of: dict[bytes, TxRow] = {}  # the same by their IDs
-        self.utxos: dict[bytes, UtxoRow] = {}  # all that was made, loaded or changed
-        self.address_txs: set[tuple[bytes, int]] = set()
-        self.stakers: dict[bytes, StakerChange] = {}
-        self.delegations: dict[bytes, DelegationSums] = {}  # by the validator's transaction
-        self.fee_owners: dict[bytes, tuple[bytes, ...]] = {}  # of delegators that begin: who gets the validator's share
-        self.rewards: list[tuple[UtxoRow, bytes]] = []  # outputs that were paid, with the node
-        self.stake_days: dict[tuple[bytes, int], StakeTotal] = {}  # by the subnet and the day
-        self.delegatee_rewards: dict[bytes, int] = {}  # by the validator's transaction
-        self.subnets: dict[bytes, Subnet] = {}
-        self.chains: list[ChainRow] = []
-        self.l1_validators: dict[bytes, tuple[L1Validator, int]] = {}  # with that height too
-        self.l1_moves: list[L1Move] = []  # every change, in order
-        self.l1_after: dict[bytes, L1Validator] = {}  # the L1 validators after the batch
-        self.accrued: list[tuple[int, int]] = []  # the accrued fees before and after each block
-        self.l1_fees: dict[tuple[FeeKey, int], FeeSum] = {}  # by whose they are and the day
-        self.accrued_days: list[tuple[int, int]] = []  # days that ended, with the accrued fees at their end
-        self.supplies: dict[bytes, int] = {}
-        self.weights: list[WeightChange] = []
-        self.snapshots: list[tuple[bytes, int, Members]] = []
-        self.exported: list[Exported] = []
-        self.imported: list[Imported] = []
 
 
 class PlatformState:

@@ -7,6 +7,7 @@ import msgspec
 
 from icefall.db.engine import StoreError, Transaction
 from icefall.db.statements import load
+from icefall.pchain.changes import Changes, StakerChange
 from icefall.pchain.l1_fees import FeeKey
 from icefall.pchain.model import (
     FeeSum,
@@ -18,7 +19,7 @@ from icefall.pchain.model import (
 )
 from icefall.pchain.parameters import RewardParameters
 from icefall.pchain.stakers import Members
-from icefall.pchain.state import Changes, Position, StakerChange
+from icefall.pchain.state import Position
 from icefall.pchain.sums import DelegationSums, StakeTotal
 from icefall.wire.avm.parts import pack_owners, unpack_owners
 from icefall.wire.avm.types import Owners

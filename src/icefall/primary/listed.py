@@ -13,8 +13,8 @@ from icefall.node.core_chain import put_core_blocks, put_core_txs
 from icefall.node.sync.foreign import ForeignChain
 from icefall.node.sync.verify import VerifiedContainer
 from icefall.observe.log import Log
+from icefall.pchain.changes import Changes
 from icefall.pchain.listing import SQL as PLATFORM
-from icefall.pchain.state import Changes
 from icefall.primary.outbox import PrimaryOutbox
 from icefall.wire.avm.codec import pack_utxo
 from icefall.wire.avm.types import Utxo

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 
 from icefall.db.engine import Transaction
-from icefall.pchain.state import Changes
+from icefall.pchain.changes import Changes
 from icefall.primary.webhook_facts import C, P, X, asset_block, core_block, platform_blocks
 from icefall.webhooks.outbox import KEPT_S, SQL, WatchSource, put_events
 from icefall.webhooks.primary_matching import PrimaryBlock, PrimaryWatchList

@@ -11,7 +11,7 @@ import msgspec
 from icefall.db.engine import Store, Transaction
 from icefall.node.store import SQL, meta, read_meta
 from icefall.node.sync.foreign import ForeignChain
-from icefall.pchain.state import Changes
+from icefall.pchain.changes import Changes
 from icefall.primary.listed import ListedPlatform
 from icefall.primary.outbox import PrimaryOutbox
 from icefall.wire.avm.codec import unpack_utxo

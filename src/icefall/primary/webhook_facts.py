@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from icefall.db.engine import Transaction
+from icefall.pchain.changes import Changes, L1Move
 from icefall.pchain.listing import SQL as PLATFORM
 from icefall.pchain.model import L1Validator, UtxoState, balance_category
-from icefall.pchain.state import Changes, L1Move
 from icefall.pchain.store import unsigned as unsigned_number
 from icefall.webhooks.primary_matching import (
     BALANCE_CHANGE,

@@ -17,6 +17,7 @@ SUITES = {
     "platform": "P-Chain executed from stored containers: blocks per second, memory, sets at old and new heights",
     "follow": "containers followed per second from a replayed node",
     "ingest": "EVM blocks indexed per second from a replayed node",
+    "balances": "the same with balances from storage against balances from logs, in turns",
     "storing": "rows of a million transfers into SQLite, without an upstream: CPU per transfer by tenths",
     "data": "chain data API with a million transfers: CPU per request",
     "caches": "each cache of a data worker: CPU of a page with and without it",

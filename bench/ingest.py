@@ -62,10 +62,10 @@ def _suite(url: str, chain_id: int, transfers: int, last: int) -> float:
         data_dir = Path(folder)
         config = data_dir / "icefall.toml"
         config.write_text(f'[[chain]]\nid = "{chain_id}"\nrpc = "{url}"\n')
-        results = {"started and ended": _indexed(data_dir, config, 0)}
+        results = {"started and ended": indexed(data_dir, config, 0)}
         for label, setting in (("indexed, roots proven", "true"), ("indexed, roots not proven", "false")):
             shutil.rmtree(data_dir / "data", ignore_errors=True)
-            results[label] = _indexed(data_dir, config, last, f"--verify-roots={setting}")
+            results[label] = indexed(data_dir, config, last, f"--verify-roots={setting}")
         path = store_path(data_dir / "data", str(chain_id))
         alone = _sqlite_alone(path, data_dir / "alone.sqlite")
         _line("SQLite alone", transfers, *alone)
@@ -84,7 +84,7 @@ def _on_server(url: str, transfers: int, last: int, store: str, sqlite_s: float)
     with TemporaryDirectory() as folder, closing(Stores(Path(folder) / "data", store, prefix)) as stores:
         config = Path(folder) / "icefall.toml"
         config.write_text(f'[[chain]]\nid = "{CHAIN_ID}"\nrpc = "{url}"\n')
-        spent = _indexed(Path(folder), config, last, f"--store={store}", f"--store-prefix={prefix}")
+        spent = indexed(Path(folder), config, last, f"--store={store}", f"--store-prefix={prefix}")
         where, size = stores.chain_location(str(CHAIN_ID))
         _line(f"indexed on {where}"[:34], transfers, spent.seconds, spent.cpu, sqlite_s / spent.seconds, spent.rss_mb)
         print(f"  {size / transfers:.0f} bytes there per transfer; the ratio is to SQLite indexed with roots proven")
@@ -164,7 +164,7 @@ class _Indexed(NamedTuple):
     commits: float
 
 
-def _indexed(data_dir: Path, config: Path, last: int, *settings: str) -> _Indexed:
+def indexed(data_dir: Path, config: Path, last: int, *settings: str) -> _Indexed:
     command = [sys.executable, "-m", "bench.timed_index", "index", f"--config-file={config}", f"--to={last}"]
     command += [f"--data-dir={data_dir / 'data'}", "--log-level=off", *settings]
     before = os.times()

@@ -166,7 +166,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/chains/{chainId}/contracts/{address}/abi": (0, 0, 0),
         "POST /v1/chains/{chainId}/contracts/{address}/abi": (0, 0, 0),
         "DELETE /v1/chains/{chainId}/contracts/{address}/abi": (0, 0, 0),
-        "GET /v1/chains/{chainId}/indexing": (6, 9, 9),
+        "GET /v1/chains/{chainId}/indexing": (7, 10, 10),
         "GET /v1/apiUsageMetrics": (1, 1, 1),
         "GET /v1/apiLogs": (1, 1, 1),
         "POST /v1/webhooks": (0, 0, 0),

@@ -9,7 +9,7 @@ import asyncio
 import http.client
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -50,15 +50,20 @@ class _Measured:
         return place if "/" in place else f"Citus, {place}"
 
     def ratio_of_ends(self, sizes: Sequence[int]) -> float:
-        """How much longer a transfer of the last tenth of all rows took than one of the first."""
-        total, parts, done = sum(sizes), [[0.0, 0] for _ in range(10)], 0
-        for seconds, size in zip(self.seconds, sizes, strict=True):
-            part = parts[min(9, done * 10 // total)]
-            part[0] += seconds
-            part[1] += size
-            done += size
-        (first_s, first), (last_s, last) = parts[0], parts[9]
-        return (last_s / last) / (first_s / first) if first and last else float("nan")
+        """How much longer a transfer of the last tenth of all rows took than one of the first. Those of a batch are
+        taken as equal."""
+        tenth = sum(sizes) / 10
+
+        def seconds_of(batches: Iterable[tuple[float, int]]) -> float:
+            left, total = tenth, 0.0
+            for seconds, size in batches:
+                part = min(left, size)
+                total += seconds * part / size
+                left -= part
+            return total
+
+        batches = list(zip(self.seconds, sizes, strict=True))
+        return seconds_of(reversed(batches)) / seconds_of(batches)
 
 
 def run(urls: Sequence[str] = ()) -> None:

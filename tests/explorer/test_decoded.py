@@ -201,3 +201,32 @@ def test_hostile_names_types_and_values_are_text(explorer: Tab) -> None:
         for width in (375, 1440):
             explorer.look(width, "light")
             assert explorer.overflow() <= 0
+
+
+def test_the_abi_of_a_contract_is_listed(explorer: Tab) -> None:
+    pair = {
+        "name": "p",
+        "type": "tuple[]",
+        "components": [{"name": "x", "type": "int24"}, {"name": "", "type": "bytes"}],
+    }
+    abi = [
+        {"type": "function", "name": "total", "inputs": [], "outputs": [{"name": "", "type": "uint256"}],
+         "stateMutability": "view"},
+        {"type": "function", "name": "pay", "inputs": [pair], "outputs": [], "stateMutability": "nonpayable"},
+        {"type": "event", "name": "Paid", "inputs": [{"name": "who", "type": "address", "indexed": True}]},
+        {"type": "error", "name": MARKUP + LONG, "inputs": [{"name": MARKUP, "type": LONG}]},
+    ]  # fmt: skip
+    reply = json.dumps({"address": TOKEN, "abi": abi})
+    explorer.page.route("**/contracts/*/abi", partial(_fulfil, reply))
+    explorer.page.route("**/transactions:getDeployment", partial(_fulfil, "{}"))
+    explorer.open(f"/chain/{made_chain.ID}/contract/{TOKEN}?tab=abi")
+    explorer.await_text("Functions that only read (1)")
+    found = explorer.page.locator(".declared li").all_inner_texts()
+    assert found[:3] == ["total() returns uint256", "pay((int24 x, bytes)[] p)", "Paid(address indexed who)"]
+    assert MARKUP in explorer.text()
+    assert explorer.page.locator("main img, main script").count() == 0
+    for width, theme in ((375, "dark"), (1440, "light")):
+        explorer.look(width, theme)
+        assert explorer.overflow() <= 0
+        assert explorer.findings() == []
+    explorer.keep_screenshot("contract-abi")

@@ -24,7 +24,8 @@ SENTENCE = """async ([given, logs]) => {
     const { happened } = await import('./explorer/happened.js');
     const { sentence } = await import('./explorer/sentence.js');
     let isRead = false;
-    const parts = await happened({ ...given, logs: async () => ((isRead = true), logs) });
+    const reason = async () => given.reason;
+    const parts = await happened({ ...given, reason, logs: async () => ((isRead = true), logs) });
     const native = { decimals: 18, symbol: "NAT" };
     return [sentence(parts, { chain: "1", native }).textContent, isRead];
 }"""
@@ -71,6 +72,7 @@ def shown(explorer: Tab, method: str = "", **given: Any) -> str:
         "transfers": given.get("transfers", []),
         "internals": given.get("internals", []),
         "isCut": given.get("cut", False),
+        "reason": given.get("reason", ""),
     }
     text, is_read = explorer.page.evaluate(SENTENCE, [everything, given.get("logs", [])])
     assert is_read == ("logs" in given), "logs are read only where the sentence may depend on them"
@@ -88,6 +90,9 @@ def test_calls_and_deployments(explorer: Tab) -> None:
     assert shown(explorer, "run(uint256)") == "ME called run() on Vault."
     assert shown(explorer, "run(uint256)", value=ONE) == "ME called run() on Vault with 1 NAT."
     assert shown(explorer, "run(uint256)", status="0") == "ME called run() on Vault, which failed."
+    said = shown(explorer, "run(uint256)", status="0", reason="too <b>late</b>")
+    assert said == "ME called run() on Vault, which failed: too <b>late</b>."
+    assert shown(explorer, "run(uint256)", reason="too late") == "ME called run() on Vault."
     deployed: dict[str, Any] = {"call": "CONTRACT_CREATION", "to": {"address": YOU}}
     assert shown(explorer, **deployed) == "ME deployed the contract YOU."
     assert shown(explorer, status="0", **deployed) == "ME tried to deploy a contract, which failed."

@@ -1,6 +1,6 @@
 // What a transaction did, as one sentence made of its transfers, its method and, where these are needed, its logs.
 // It says only what these show: a token that moved, not why; where nothing plain can be said, the call itself.
-// The sentence is a list of strings and {party}, {native}, {token, value}, {nft, id}, {contract}: see sentence.js.
+// The sentence is a list of strings and {party}, {native}, {token, value}, {nft, id}, {code}, {said}: see sentence.js.
 import { isAmount, movedToken as tokenOf } from "./columns.js";
 
 const ZERO = "0x0000000000000000000000000000000000000000";
@@ -16,9 +16,10 @@ const isZero = (party) => low(party) === ZERO;
 const only = (values) => (new Set(values).size === 1 ? values[0] : undefined);
 
 // `logs`: a function that reads the logs of the transaction; called only where a sentence may depend on them.
-export async function happened({ tx, transfers, internals, isCut, logs }) {
+// `reason`: reads what the contract says about a failure.
+export async function happened({ tx, transfers, internals, isCut, logs, reason }) {
   const by = { party: tx.from };
-  if (tx.txStatus !== "1") return failed(tx, by);
+  if (tx.txStatus !== "1") return [...failed(tx, by), ...because(await reason?.())];
   if (tx.method.callType === "CONTRACT_CREATION") return [by, " deployed the contract ", { party: tx.to }];
   const plain = isCut || !transfers.length ? null : moved(tx, by, transfers, internals);
   if (plain) return plain;
@@ -37,6 +38,8 @@ function failed(tx, by) {
   }
   return [...called(tx, by, 0), ", which failed"];
 }
+
+const because = (text) => (text ? [": ", { said: text }] : []);
 
 function called(tx, by, count, isCut) {
   const name = tx.method.methodName?.replace(/\(.*$/s, "");

@@ -14,6 +14,7 @@ export function sentence(parts, { chain, native }) {
 
 function shown(part, chain, native) {
   if (part.party) return party(part.party, chain);
+  if (part.said) return h("q", {}, clip(part.said, 160));
   if (part.code) return h("code", {}, clip(part.code, 60));
   if (part.native !== undefined) return quantity(part.native, native.decimals, native.symbol);
   return part.nft ? nft(part, chain) : token(part, chain);

@@ -1,6 +1,7 @@
-// A contract: what it is, who deployed it, its code's transaction and its logs.
+// A contract: what it is, who deployed it, its code's transaction, its logs and its interface.
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
+import { interfaceList } from "../interface.js";
 import { logList } from "../logs.js";
 import { transferColumns, txColumns } from "../columns.js";
 import { crumbs, header, id, later, list, tabs, to } from "../parts.js";
@@ -56,6 +57,7 @@ export async function render({ params, query, signal, remember }) {
             }),
         },
         { key: "logs", name: "Logs", load: () => logList(`${base}/logs`, { chain: key, signal, linked: true }) },
+        { key: "abi", name: "ABI", load: () => interfaceList(key, params.address, signal) },
       ],
       query.get("tab"),
       (tab) => remember({ tab: tab === "calls" ? "" : tab }),

@@ -3,7 +3,7 @@ import { h, icon } from "../dom.js";
 import { chainOf, data, maybe, path } from "../api.js";
 import { callTree } from "../calls.js";
 import { STANDARDS, internalColumns, transferColumns } from "../columns.js";
-import { decodedTable, errorShown, rawData } from "../decoded.js";
+import { decodedTable, errorShown, nameOf, rawData } from "../decoded.js";
 import { happened } from "../happened.js";
 import { logList } from "../logs.js";
 import { sentence } from "../sentence.js";
@@ -44,6 +44,8 @@ export async function render({ params, query, signal, remember }) {
     (a, b) => a.logIndex - b.logIndex,
   );
   const tokens = [tx.to, ...transfers.map((move) => move.erc20Token)].filter((one) => one?.decimals !== undefined);
+  const reason = failed ? maybe(data(`${base}/revertReason`, {}, signal)) : null;
+  reason?.catch(() => null); // it is reported where it is shown
   const content = h(
     "div.page",
     {},
@@ -59,9 +61,9 @@ export async function render({ params, query, signal, remember }) {
       status(tx.txStatus),
       method(tx.method),
     ),
-    later(() => summary(whole_, transfers, { key, native, base, signal }), { rows: 1 }),
+    later(() => summary(whole_, transfers, { key, native, base, signal, reason }), { rows: 1 }),
     failed &&
-      later(() => revertNotice({ base, signal, key, token: tx.to }), { rows: 1 }),
+      later(() => revertNotice(reason, { key, token: tx.to }), { rows: 1 }),
     card("Details", details(tx, whole_, native, key)),
     tx.input && tx.input !== "0x" && later(() => inputCard(tx, { base, signal }), { rows: 2 }),
     tabs(
@@ -93,7 +95,7 @@ export async function render({ params, query, signal, remember }) {
   return { title: `Transaction ${tx.txHash.slice(0, 10)}…`, content };
 }
 
-async function summary(all, transfers, { key, native, base, signal }) {
+async function summary(all, transfers, { key, native, base, signal, reason }) {
   const logs = async () => (await maybe(data(`${base}/logs`, { pageSize: 25 }, signal).catch(() => null)))?.logs;
   const parts = await happened({
     tx: all.nativeTransaction,
@@ -101,6 +103,10 @@ async function summary(all, transfers, { key, native, base, signal }) {
     internals: all.internalTransactions,
     isCut: Boolean(all.truncated),
     logs,
+    reason: async () => {
+      const found = await reason?.catch(() => null);
+      return found?.revertReason || (found?.decodedError && nameOf(found.decodedError));
+    },
   });
   return sentence(parts, { chain: key, native });
 }
@@ -155,8 +161,8 @@ async function inputCard(tx, { base, signal }) {
   );
 }
 
-async function revertNotice({ base, signal, key, token }) {
-  const reason = await maybe(data(`${base}/revertReason`, {}, signal));
+async function revertNotice(asked, { key, token }) {
+  const reason = await asked;
   if (!reason || !(reason.revertReason || reason.error || reason.decodedError)) return null;
   const named = reason.decodedError && errorShown(reason.decodedError, { chain: key, token });
   const text = reason.revertReason || reason.error;

@@ -1,0 +1,43 @@
+// The interface (ABI) of a contract: its functions, events and errors, as they were added for this installation.
+import { h } from "./dom.js";
+import { data, path } from "./api.js";
+import { badge, clip, empty } from "./parts.js";
+import { raw } from "./decoded.js";
+
+const GROUPS = [
+  ["Functions that only read", (one) => one.type === "function" && one.stateMutability === "view"],
+  ["Functions that change something", (one) => one.type === "function" && one.stateMutability !== "view"],
+  ["Events", (one) => one.type === "event"],
+  ["Errors", (one) => one.type === "error"],
+];
+
+export async function interfaceList(chain, address, signal) {
+  const { abi } = await data(path`/v1/chains/${chain}/contracts/${address}/abi`, {}, signal);
+  if (!abi.length) {
+    return empty("No ABI of this contract was added here. It is decoded by common signatures (icefall abi add adds one).");
+  }
+  return h(
+    "div.list",
+    {},
+    GROUPS.map(([name, isOf]) => group(name, abi.filter(isOf))),
+    raw("ABI as JSON", h("pre.data", { tabindex: "0" }, clip(JSON.stringify(abi, null, 1), 200000))),
+  );
+}
+
+function group(name, found) {
+  if (!found.length) return null;
+  return h("section", { "aria-label": name }, h("h3", {}, `${name} (${found.length})`), h("ul.declared", {}, found.map(item)));
+}
+
+function item(one) {
+  return h("li", {}, h("code.break", {}, `${clip(one.name, 128)}(${listed(one.inputs)})`), one.outputs?.length ? returned(one) : null);
+}
+
+const returned = (one) => [" ", badge("returns"), " ", h("code.break", {}, listed(one.outputs))];
+
+const listed = (parameters) =>
+  clip((parameters || []).map((one) => [typeOf(one), one.indexed && "indexed", one.name].filter(Boolean).join(" ")).join(", "), 600);
+
+function typeOf(one) {
+  return String(one.type).startsWith("tuple") ? `(${listed(one.components)})${one.type.slice(5)}` : one.type;
+}

@@ -32,6 +32,7 @@ from icefall.config.settings import Config
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.status import IndexerCalls
+from icefall.web.labels import labels_of
 from icefall.web.site import Explorer, Link
 
 
@@ -88,6 +89,7 @@ def _explorer(config: Config, *, with_engine: bool) -> Explorer:
         Link(config.node_url, config.http_port if with_engine else 0),
         Link(config.metrics_url, config.metrics_port if with_engine else 0),
         config.ipfs_gateway,
+        labels_of(config.labels),
     )
 
 

@@ -38,10 +38,10 @@ def test_a_list_gives_logos_and_what_contracts_do_not_return(tmp_path: Path) -> 
         await scene.add_tokens([ADDRESS, b"\1" * 20])
         assert await one()
         assert not await one()
-        expected = {1: TokenDetails("Gold", "GLD", 9, None, LOGO), 2: TokenDetails()}
+        expected = {1: TokenDetails("Gold", "GLD", 9, None, LOGO, True), 2: TokenDetails()}
         assert await reader.priced_tokens([1, 2], "usd") == expected
         await scene.run("update token set name = 'Own', decimals = 0 where token = 1")
-        assert (await reader.priced_tokens([1], "usd"))[1] == TokenDetails("Own", "GLD", 0, None, LOGO)
+        assert (await reader.priced_tokens([1], "usd"))[1] == TokenDetails("Own", "GLD", 0, None, LOGO, True)
         write(path, document(GOLD | {"decimals": -1}), 2)
         assert not await one()  # the previous list stays
         assert (await reader.priced_tokens([1], "usd"))[1].logo_uri == LOGO

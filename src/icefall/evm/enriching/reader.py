@@ -31,6 +31,7 @@ class TokenDetails(msgspec.Struct, frozen=True):
     decimals: int | None = None
     price: str | None = None  # in the requested currency
     logo_uri: str = ""  # of the operator's token list
+    is_listed: bool = False  # on that list
 
 
 class ListedToken(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,7 +51,7 @@ def details_of(
         return TokenDetails(name or "", symbol or "", decimals, price)
     known = _LISTED_DECODER.decode(listed)
     decimals = known.decimals if decimals is None else decimals
-    return TokenDetails(name or known.name, symbol or known.symbol, decimals, price, known.logo_uri)
+    return TokenDetails(name or known.name, symbol or known.symbol, decimals, price, known.logo_uri, is_listed=True)
 
 
 _LISTED_DECODER = msgspec.json.Decoder(ListedToken)

@@ -93,6 +93,7 @@ def _held_token(context: AnswerContext, address: bytes, details: TokenDetails) -
         "logoUri": logo_or_absent(details),
         "ercType": "ERC-20",
         "price": context.money.price(details.price),
+        "isListed": details.is_listed or UNSET,
         "chainId": context.chain_id,
     }
     return json_text({name: value for name, value in fields.items() if value is not UNSET})[1:-1]

@@ -61,10 +61,10 @@ PAGES = [
     ("metric", "/metrics/tx_count?chains=3210042,43112&range=all", ["Demo L1", "Recorded C-Chain", "Last hour"]),
     ("network", "/network", ["Share of supply", "Circulating", "NodeID-7Xhw2m", "active"]),
     ("x-chain", "/x", ["176", "Avalanche (AVAX)"]),
-    ("x-transactions", "/x?tab=transactions", ["Accepted"]),
+    ("x-transactions", "/x?tab=transactions", ["Base", "Block"]),
     ("x-assets", "/x?tab=assets", ["Alpha30 (WLO)"]),
     ("x-block", "/x/block/170", [X_BLOCK, "base"]),
-    ("x-tx", f"/x/tx/{X_TX}", ["wallet chain 1", "24.3731", "24.3741", "AVAX"]),
+    ("x-tx", f"/x/tx/{X_TX}", ["wallet chain 1", "24.3731", "24.3741", "AVAX", "0.001", "170", "Accepted"]),
     ("x-address", f"/x/address/{RICH}", ["Avalanche (AVAX)", "299,983,935.3436", "mint right"]),
     ("x-address-history", f"/x/address/{RICH}?tab=history", ["2GYMyoaa"]),
     ("x-asset", f"/x/asset/{AVAX}", ["Avalanche (AVAX)", "9 decimals", "Created in"]),
@@ -238,7 +238,7 @@ def test_a_block_is_found_by_its_time(shared: Tab) -> None:
 def test_the_history_of_a_token_can_be_chosen(shared: Tab) -> None:
     shared.open(f"{L1}/address/{BUSY}")
     assert "(DEMO)" in shared.text("figcaption")
-    shared.page.locator("main .choices select").select_option(label="Alpha Dollar")
+    shared.page.locator("main .choices:not(.filters) select").select_option(label="Alpha Dollar")
     shared.page.wait_for_selector("figcaption:has-text('ADOL')")
 
 

@@ -54,6 +54,8 @@ MIGRATIONS = {
     "evm/0109_name_parts.sqlite.sql": "9582a7f508e60fba",
     "evm/0110_token_list.postgres.sql": "f7571cced1005d86",
     "evm/0110_token_list.sqlite.sql": "7c22f299ed55aae0",
+    "evm/0111_token_totals.postgres.sql": "e9e3e0699a391465",
+    "evm/0111_token_totals.sqlite.sql": "0fe72e9ab4ad3220",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

@@ -34,6 +34,7 @@ from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.abis import ContractAbis
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.status import IndexerCalls
+from icefall.web.labels import labels_of
 from icefall.web.site import Explorer, Link
 from icefall.webhooks.model import PRIMARY
 
@@ -98,6 +99,7 @@ def _explorer(config: Config, *, with_engine: bool) -> Explorer:
         Link(config.node_url, config.http_port if with_engine else 0),
         Link(config.metrics_url, config.metrics_port if with_engine else 0),
         config.ipfs_gateway,
+        labels_of(config.labels),
     )
 
 

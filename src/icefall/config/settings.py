@@ -311,6 +311,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         OF_DATA)]
     method_signatures: Annotated[types.Path, Setting(
         "", "File of further method signatures (docs/lists.md).", ("up", "data", "exports", ALL))]
+    labels: Annotated[types.Path, Setting(
+        "", "File of names that the Explorer shows for addresses (docs/lists.md).", ("up", "data", ALL))]
 
     verify_roots: Annotated[types.Flag, Setting(
         "true", "Verify transactions and receipts of EVM blocks against their roots.", group="Indexing")]

@@ -59,6 +59,7 @@ def tables(base_url: str) -> list[dict[str, Any]]:
             **chain.table,
             "rpc": [f"{base_url}/{chain.name}"],
             "prices": str(_DATA / chain.name / "prices.json"),
+            **({"token_list": str(listed)} if (listed := _DATA / chain.name / "token-list.json").is_file() else {}),
             "store_logs": True,
             "store_traces": True,
         }

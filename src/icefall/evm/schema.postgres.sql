@@ -365,7 +365,7 @@ create table token (
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
 create index token_layout_since on token (layout_since) where layout_since is not null;
-create index token_by_name on token (lower(name collate "C")) where name is not null;
+create index token_by_name on token (lower(name collate "C"), token) where name is not null;
 create index token_by_symbol on token (lower(symbol collate "C")) where symbol is not null;
 
 -- A row says: the token's name or symbol, in lower case, goes on like this from one of its characters on.
@@ -400,6 +400,7 @@ create table price (
     value text not null,
     primary key (token_address, currency, day)
 );
+create index price_now on price (currency, token_address) where day = -1;
 
 -- A row is the reputation that a feed gives a token.
 create table reputation (
@@ -423,14 +424,18 @@ create table holder (
 );
 create index holder_by_balance on holder (token, standard, balance, holder);
 
--- A row says how many holders a token has.
+-- A row says how many holders and transfers a token has, and how much of it there is.
 create table holder_total (
     token bigint not null,
     standard bigint not null,
     holders bigint not null,
     tokens bigint not null,
+    transfers bigint not null default 0,
+    supply bytea not null default '\x00',
     primary key (token, standard)
 );
+create index token_by_holders on holder_total (holders, token, standard);
+create index token_by_transfers on holder_total (transfers, token, standard);
 
 -- A row says: every block up to this one was audited, and this many comparisons were left of the budget.
 create table audit (

@@ -405,7 +405,7 @@ create table token (
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
 create index token_layout_since on token (layout_since) where layout_since is not null;
-create index token_by_name on token (lower(name)) where name is not null;
+create index token_by_name on token (lower(name), token) where name is not null;
 create index token_by_symbol on token (lower(symbol)) where symbol is not null;
 
 -- A row says: the token's name or symbol, in lower case, goes on like this from one of its characters on. There is one for
@@ -445,6 +445,7 @@ create table price (
     value text not null,
     primary key (token_address, currency, day)
 ) without rowid;
+create index price_now on price (currency, token_address) where day = -1;
 
 -- A row is the reputation that a feed gives a token. Key: the address of the token, as in `price`. Serves: lists of
 -- ERC-20 balances.
@@ -472,15 +473,19 @@ create table holder (
 ) without rowid;
 create index holder_by_balance on holder (token, standard, balance, holder);
 
--- A row says how many holders a token has. Key: the token and the standard, as in `holder`. Serves: the totals of lists
--- of holders.
+-- A row says how many holders and transfers a token has, and how much of it there is. Key: the token and the standard, as
+-- in `holder`. Serves: the totals of lists of holders; through its indexes tokens by holders and by transfers.
 create table holder_total (
     token integer not null,
     standard integer not null,
     holders integer not null, -- rows of `holder` with a balance
     tokens integer not null, -- NFTs that exist, of ERC-1155 those that ever moved; 0 for ERC-20
+    transfers integer not null default 0,
+    supply blob not null default x'00', -- the sum of the balances in `holder`; 0 but for ERC-20
     primary key (token, standard)
 ) without rowid;
+create index token_by_holders on holder_total (holders, token, standard);
+create index token_by_transfers on holder_total (transfers, token, standard);
 
 -- A row says: every block up to this one was audited, and this many comparisons were left of the budget. A rollback
 -- deletes the rows above the ancestor. Key: the block. Serves: audits, and `token_trust`.

@@ -11,6 +11,7 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from icefall import __version__
+from icefall.web.labels import Labels
 
 FOLDER = "/explorer/"  # the page itself is at /, and refers to these by relative addresses
 MEDIA = {
@@ -81,6 +82,7 @@ def _read() -> Iterator[tuple[str, bytes]]:
 
 Headers = list[tuple[str, str]]
 CONFIG_PATH = f"{FOLDER}config.json"
+LABELS_PATH = f"{FOLDER}labels.json"
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[0-9]+)?")
 _PLAIN_ORIGIN = re.compile(r"http://[0-9A-Za-z._-]+(:[0-9]+)?(?=[/?#]|$)")
 _STYLE = (
@@ -127,12 +129,14 @@ class Answer(NamedTuple):
 class Explorer:
     """The Explorer's page, its files, and what it must know of this installation."""
 
-    def __init__(self, node: Link, metrics: Link, ipfs_gateway: str) -> None:
+    def __init__(self, node: Link, metrics: Link, ipfs_gateway: str, labels: Labels | None = None) -> None:
         self._files = explorer_files()
         self._inlined = inlined_hashes()
         self._node = node
         self._metrics = metrics
         self._ipfs_gateway = ipfs_gateway
+        self._has_labels = bool(labels)
+        self._files[LABELS_PATH] = WebFile.of(json.dumps(labels or {}).encode(), "application/json")
 
     def answer(self, path: str, host: str, if_none_match: str) -> Answer | None:
         """None where there is no such file."""
@@ -152,6 +156,7 @@ class Explorer:
             "nodeUrl": self._node.seen_from(host),
             "metricsUrl": self._metrics.seen_from(host),
             "ipfsGateway": self._ipfs_gateway,
+            "hasLabels": self._has_labels,
         }
         return json.dumps(shown).encode()
 

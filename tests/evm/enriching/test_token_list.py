@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,10 +39,11 @@ def test_a_list_gives_logos_and_what_contracts_do_not_return(tmp_path: Path) -> 
         await scene.add_tokens([ADDRESS, b"\1" * 20])
         assert await one()
         assert not await one()
-        expected = {1: TokenDetails("Gold", "GLD", 9, None, LOGO, is_read=True), 2: TokenDetails()}
-        assert await reader.priced_tokens([1, 2], "usd") == expected
+        listed = TokenDetails("Gold", "GLD", 9, None, LOGO, is_read=True, is_listed=True)
+        assert await reader.priced_tokens([1, 2], "usd") == {1: listed, 2: TokenDetails()}
         await scene.run("update token set name = 'Own', decimals = 0 where token = 1")
-        assert (await reader.priced_tokens([1], "usd"))[1] == TokenDetails("Own", "GLD", 0, None, LOGO, is_read=True)
+        named = msgspec.structs.replace(listed, name="Own", decimals=0)
+        assert (await reader.priced_tokens([1], "usd"))[1] == named
         write(path, document(GOLD | {"decimals": -1}), 2)
         assert not await one()  # the previous list stays
         assert (await reader.priced_tokens([1], "usd"))[1].logo_uri == LOGO

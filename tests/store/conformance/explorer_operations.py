@@ -14,8 +14,9 @@ from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.directory import lists_of
 from icefall.evm.reading.holders import HolderReader
 from icefall.evm.reading.model import AFTER_ALL, PageRange
+from icefall.evm.reading.ranking import TokenOrder, TokenRanking
 from icefall.evm.reading.raw import SQL, LogRead, RawReader
-from icefall.evm.reading.tokens import TokenReader
+from icefall.evm.reading.tokens import TokenRead, TokenReader
 from icefall.evm.storing.holders import count_some
 from icefall.metrics.rollup import SPANS
 
@@ -57,7 +58,26 @@ async def _holders(store: Store, tip: int) -> list[Any]:
             above, _ = await reader.above(token.address, 1, range(3, tip), 0, 100)
             assert [one.balance for one in largest] == sorted((one.balance for one in largest), reverse=True)
             found += [sorted((one.address, one.balance) for one in page) for page in (largest, by_id, above)]
-    return found
+    return [*found, *await _ranked(store)]
+
+
+async def _ranked(store: Store) -> list[Any]:
+    """By address: tokens with equal counts are in the order of interned IDs."""
+    ranking, found = TokenRanking(store), list[Any]()
+    orders: tuple[TokenOrder, ...] = ("holders", "transfers", "name", "marketValue")
+    for order in orders:
+        page, after = await ranking.page(order, None, 2)
+        more, _ = await ranking.page(order, after, 100) if after else ([], None)
+        totals = await ranking.totals([*page, *more])
+        found.append([(one.address, totals.get(one.token_ref)) for one in sorted([*page, *more], key=_address_of)])
+    listed, _ = await TokenReader(store).tokens(None, 100)
+    namesakes = await ranking.listed_namesakes(listed)
+    found.append(sorted((one.address, namesakes[one.token_ref]) for one in listed if one.token_ref in namesakes))
+    return [*found, [await TokenReader(store).token(one.address) == one for one in listed]]
+
+
+def _address_of(token: TokenRead) -> bytes:
+    return token.address
 
 
 async def _tokens(store: Store) -> list[Any]:

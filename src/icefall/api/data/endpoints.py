@@ -54,7 +54,9 @@ from icefall.api.data.schema.explorer import (
     SearchParams,
     SearchResult,
     TokenPage,
+    TokenParams,
     TokensParams,
+    TokenSummary,
 )
 from icefall.api.data.schema.operations import OperationFileParams, OperationParams, OperationResult, OrderExport
 from icefall.api.data.schema.tokens import (
@@ -130,7 +132,11 @@ EXPLORER_ENDPOINTS: tuple[Rest, ...] = (
          summary="The newest block at or before a time, or the oldest at or after it."),
     Rest(verb="GET", path=f"{CHAIN}/tokens", params=TokensParams, result=TokenPage, handler=tokens.list_tokens,
          listeners=(DATA,), weight=Weight.MEDIUM, operation="listChainTokens", ours=True,
-         summary="Token contracts of a chain, newest first, all or those of one standard."),
+         summary="Token contracts of a chain with their totals, all or those of one standard: newest first, or by"
+                 " holders, transfers, market value (largest first) or name."),
+    Rest(verb="GET", path=TOKEN, params=TokenParams, result=TokenSummary, handler=tokens.get_summary,
+         listeners=(DATA,), weight=Weight.MEDIUM, operation="getTokenSummary", examples=examples.TOKEN, ours=True,
+         summary="A token with its supply, holders, transfers, price and market value."),
     Rest(verb="GET", path=f"{TOKEN}/holders", params=HoldersParams, result=HolderPage,
          handler=tokens.token_holders, listeners=(DATA,), weight=Weight.MEDIUM, operation="listTokenHolders",
          examples=examples.TOKEN, ours=True, summary="Holders of a token with their balances, largest first."),

@@ -32,6 +32,7 @@ class TokenDetails(msgspec.Struct, frozen=True):
     price: str | None = None  # in the requested currency
     logo_uri: str = ""  # of the operator's token list
     is_read: bool = False  # from the contract or from the list
+    is_listed: bool = False  # on that list
 
 
 class ListedToken(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -51,7 +52,8 @@ def details_of(
         return TokenDetails(name or "", symbol or "", decimals, price, is_read=name is not None)
     known = _LISTED_DECODER.decode(listed)
     decimals = known.decimals if decimals is None else decimals
-    return TokenDetails(name or known.name, symbol or known.symbol, decimals, price, known.logo_uri, is_read=True)
+    name, symbol = name or known.name, symbol or known.symbol
+    return TokenDetails(name, symbol, decimals, price, known.logo_uri, is_read=True, is_listed=True)
 
 
 _LISTED_DECODER = msgspec.json.Decoder(ListedToken)

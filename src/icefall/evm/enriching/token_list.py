@@ -18,7 +18,7 @@ from icefall.upstream.client import MALFORMED
 SQL = load("icefall.evm.enriching", "queries.sql")
 TOKENS_MAX = 100_000  # of the chain
 LOGO_SIZE_MAX = 2048
-_LOGO = re.compile(r"(https?|ipfs)://[!-~]+", re.IGNORECASE)
+_LOGO = re.compile(r"(https?|ipfs)://[!-~]+|data:image/(png|svg\+xml|webp);base64,[A-Za-z0-9+/=]+", re.IGNORECASE)
 
 T = TypeVar("T", str, int)
 ListedTokens = dict[bytes, ListedToken]  # by address

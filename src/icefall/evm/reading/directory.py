@@ -35,6 +35,7 @@ from icefall.evm.reading.lists.rows import AddressLists
 from icefall.evm.reading.live import LiveBlocks
 from icefall.evm.reading.messages import MessageReader
 from icefall.evm.reading.one_history import CheckedReader, Standbys
+from icefall.evm.reading.ranking import TokenRanking
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import LargeAnswers, TransferReader
@@ -215,6 +216,7 @@ class EvmChain:
         self.tokens = TokenReader(self.reader)
         self.history = HistoryReader(self.reader)
         self.holders = HolderReader(self.reader)
+        self.ranking = TokenRanking(self.reader)
         self.messages = MessageReader(self.reader)
         self.raw = RawReader(self.reader, raw)
         self.enriched = EnrichReader(self.reader, self._token_details)

@@ -25,6 +25,8 @@ class TokenRead(msgspec.Struct, frozen=True, gc=False):
     name: str
     symbol: str
     decimals: int | None
+    logo_uri: str = ""
+    is_listed: bool = False  # on the operator's token list
 
     @property
     def cursor(self) -> tuple[int, ...]:
@@ -70,7 +72,7 @@ class TokenReader:
         read, count = 0, min(limit + 1, SEARCH_MAX)
         while True:
             rows = await self._reader.rows(SQL.tokens, {"block": block, "token": token, "limit": count})
-            listed = [_token(row) for row in rows]
+            listed = [token_of(row) for row in rows]
             found += [one for one in listed if wanted in (None, one.erc_type)]
             if len(found) > limit:
                 return found[:limit], found[limit - 1].cursor
@@ -92,11 +94,11 @@ class TokenReader:
         found: dict[int, TokenRead] = {}
         for statement in (SQL.tokens_by_symbol, SQL.tokens_by_name):
             for row in await self._reader.rows(statement, {**beginning(text), "limit": limit}):
-                found.setdefault(row[0], _token(row))
+                found.setdefault(row[0], token_of(row))
         if len(found) < limit and len(low) > 1:
             where = {**beginning_of_parts(text), "limit": PLACES_MAX * limit}
             for row in await self._reader.rows(SQL.tokens_by_part, where):
-                token = _token(row)
+                token = token_of(row)
                 if low in lowered(token.name) or low in lowered(token.symbol):
                     found.setdefault(row[0], token)
         return list(found.values())[:limit]
@@ -105,6 +107,11 @@ class TokenReader:
         """Return known addresses from the first to the last one, in order."""
         where = {"low": first, "high": last, "limit": limit}
         return [(row[0], _contract(row[1:])) for row in await self._reader.rows(SQL.addresses_between, where)]
+
+    async def token(self, address: bytes) -> TokenRead | None:
+        """None if the address has moved no tokens."""
+        rows = await self._reader.rows(SQL.token_at, {"address": address})
+        return token_of(rows[0]) if rows else None
 
     async def contract(self, address: bytes) -> ContractRead | None:
         """None if the address does not occur in the index."""
@@ -144,11 +151,15 @@ def erc_type(standards: int, probed: str | None) -> str:
     return next((standard.name for standard in STANDARDS if standards & standard.number), "")
 
 
-def _token(row: Row) -> TokenRead:
+def token_of(row: Row) -> TokenRead:
+    """Make a token of the columns of the fragment `token`."""
     token, address, first_block, standards, probed, name, symbol, decimals, listed = row
     known = details_of(name, symbol, decimals, None, listed)
     kind = erc_type(standards, probed)
-    return TokenRead(token, address, first_block, kind, known.name, known.symbol, known.decimals)
+    is_listed = listed is not None
+    return TokenRead(
+        token, address, first_block, kind, known.name, known.symbol, known.decimals, known.logo_uri, is_listed
+    )
 
 
 def _contract(row: Row) -> ContractRead:

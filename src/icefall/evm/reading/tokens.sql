@@ -11,6 +11,11 @@ from token t join address a on a.id = t.token
 where (t.first_block, t.token) < (:block, :token) and t.standards <> 0
 order by t.first_block desc, t.token desc limit :limit;
 
+-- name: token_at
+select {token}
+from address a join token t on t.token = a.id
+where a.address = :address and t.standards <> 0;
+
 -- Two walks, by name and by symbol; a token found by both is there twice.
 -- name: tokens_by_name
 select {token}

@@ -1,8 +1,8 @@
-"""Counts the holders of tokens: in the background, or before an index with a last block ends, so that ingest costs
-nothing more. A rollback corrects the counts.
+"""Counts the holders, transfers and supply of tokens: in the background, or before an index with a last block ends, so
+that ingest costs nothing more. A rollback corrects the counts.
 
-`count_some` brings the table `holder` up to date for some further blocks. A holder's balance is taken from the rows
-that balances are read from, so it does not matter how often a pair is counted.
+`count_some` brings the tables `holder` and `holder_total` up to date for some further blocks. A holder's balance is
+taken from the rows that balances are read from, so it does not matter how often a pair is counted.
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from icefall.db.engine import Store, Transaction
 from icefall.evm.encoding import block_of, pack_uint, position_of, unpack_uint
+from icefall.evm.model import ERC20
 from icefall.evm.standards import BY_ID, BY_NUMBER, STANDARDS, Holding, load_statements
 from icefall.evm.storing.nft_ranges import count_of
 
@@ -22,7 +23,14 @@ COUNTED_MAX = 1 << 40  # NFTs of one holder: a log may give away 2**255 of them 
 _ZERO = pack_uint(0)
 
 
-NewIds = dict[tuple[int, int], int]  # how many token IDs more there are, by token and standard
+Counts = dict[tuple[int, int], int]  # how many more there are, by token and standard
+
+
+class Moved(NamedTuple):
+    """What the transfers of some blocks add to the totals of tokens."""
+
+    ids: Counts  # token IDs that moved for the first time
+    transfers: Counts
 
 
 class Pair(NamedTuple):
@@ -53,7 +61,7 @@ def _count_some(tx: Transaction, moves: int) -> bool:
     if not tip or tip[0][0] <= done:
         return False
     last = _last_of_step(tx, done, tip[0][0], moves)
-    recount(tx, pairs_between(tx, done + 1, last + 1), _new_ids(tx, done + 1, last + 1))
+    recount(tx, pairs_between(tx, done + 1, last + 1), _moved(tx, done + 1, last + 1))
     tx.run(SQL.put_meta, {"name": COUNTED_TO, "value": str(last)})
     return True
 
@@ -80,25 +88,33 @@ def rolled_back_pairs(tx: Transaction, ancestor: int, newest: int) -> list[Pair]
     return pairs_between(tx, ancestor + 1, newest + 1) if counted_to(tx) >= 0 else []
 
 
-def dropped_ids(tx: Transaction, first: int, end: int) -> NewIds:
-    """The token IDs that a rollback of these blocks drops, as negative numbers."""
-    return {key: -count for key, count in _new_ids(tx, first, end).items()}
+def dropped(tx: Transaction, first: int, end: int) -> Moved:
+    """What a rollback of these blocks takes from the totals, as negative numbers."""
+    ids, transfers = _moved(tx, first, end)
+    return Moved({key: -count for key, count in ids.items()}, {key: -count for key, count in transfers.items()})
 
 
-def _new_ids(tx: Transaction, first: int, end: int) -> NewIds:
-    """The token IDs that moved for the first time in these blocks."""
-    where = {**_positions(first, end), "low_block": first, "high_block": end}
-    return {
+def _moved(tx: Transaction, first: int, end: int) -> Moved:
+    span = _positions(first, end)
+    where = {**span, "low_block": first, "high_block": end}
+    ids = {
         (token, standard.number): count
         for standard in BY_ID
         for token, count in tx.rows(SQL.named(f"new_ids_of_{standard.table}"), where)
     }
+    transfers = {
+        (token, standard.number): count
+        for standard in STANDARDS
+        for token, count in tx.rows(SQL.named(f"transfers_of_{standard.table}"), span)
+    }
+    return Moved(ids, transfers)
 
 
-def recount(tx: Transaction, pairs: Sequence[Pair], new_ids: NewIds) -> None:
+def recount(tx: Transaction, pairs: Sequence[Pair], moved: Moved) -> None:
     """Count pairs again, all in few statements: to a server each is a round trip."""
     holders: Counter[tuple[int, int]] = Counter()
-    tokens: Counter[tuple[int, int]] = Counter(new_ids)
+    tokens: Counter[tuple[int, int]] = Counter(moved.ids)
+    supply: Counter[tuple[int, int]] = Counter()
     stored = {Pair(*key): balance for *key, balance in tx.rows_of_each(SQL.holder, pairs) if balance is not None}
     held = _held(tx, pairs)
     changed: list[tuple[int, int, int, bytes]] = []
@@ -109,11 +125,23 @@ def recount(tx: Transaction, pairs: Sequence[Pair], new_ids: NewIds) -> None:
         holders[pair.token, pair.standard] += ((now or _ZERO) != _ZERO) - (was != _ZERO)
         if BY_NUMBER[pair.standard].holding is Holding.OWNER:  # each is one token
             tokens[pair.token, pair.standard] += _counted(now or _ZERO) - _counted(was)
+        elif pair.standard == ERC20:
+            supply[pair.token, pair.standard] += unpack_uint(now or _ZERO) - unpack_uint(was)
     tx.run_many(SQL.drop_holder, [pair for pair in stored if pair not in held])
     tx.run_many(SQL.put_holder, changed)
-    keys = {**holders, **tokens}
-    tx.run_many(SQL.add_total, [(*key, holders[key], tokens[key]) for key in keys])
-    tx.run_many(SQL.drop_empty_total, list(keys))
+    keys = list({**holders, **tokens, **moved.transfers})
+    supplies = _supplies(tx, keys, supply)
+    totals = [(*key, holders[key], tokens[key], moved.transfers.get(key, 0), supplies[key]) for key in keys]
+    tx.run_many(SQL.add_total, totals)
+    tx.run_many(SQL.drop_empty_total, keys)
+
+
+def _supplies(
+    tx: Transaction, keys: Sequence[tuple[int, int]], added: Counter[tuple[int, int]]
+) -> dict[tuple[int, int], bytes]:
+    """The sums of all balances of each token, which the store's numbers are too small to add up."""
+    stored = {(token, standard): packed for token, standard, packed in tx.rows_of_each(SQL.supply, keys) if packed}
+    return {key: pack_uint(unpack_uint(stored.get(key, _ZERO)) + added[key]) for key in keys}
 
 
 def _counted(balance: bytes) -> int:

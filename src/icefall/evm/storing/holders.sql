@@ -40,6 +40,10 @@ join nft n on n.token = e.token and n.token_id = e.token_id
 where e.log_at >= :low and e.log_at < :high and n.first_block >= :low_block and n.first_block < :high_block
 group by e.token;
 
+-- How many transfers each token had in a range.
+-- name: transfers_of_{standard}
+select token, count(*) from {standard} where log_at >= :low and log_at < :high group by token;
+
 -- The balance of each (token, holder); null for one that logs only name, without a transfer.
 -- name: erc20_held
 select k.token, k.holder, (
@@ -122,10 +126,18 @@ on conflict (token, standard, holder) do update set balance = excluded.balance;
 -- name: drop_holder
 delete from holder where standard = ? and token = ? and holder = ?;
 
+-- name: supply
+select token, standard, supply from holder_total where token = ? and standard = ?;
+
+-- postgres: supply
+select k.token, k.standard, (select t.supply from holder_total t where t.token = k.token and t.standard = k.standard)
+from unnest(?, ?) as k(token, standard);
+
 -- name: add_total
-insert into holder_total (token, standard, holders, tokens) values (?, ?, ?, ?)
+insert into holder_total (token, standard, holders, tokens, transfers, supply) values (?, ?, ?, ?, ?, ?)
 on conflict (token, standard) do update set holders = holder_total.holders + excluded.holders,
-    tokens = holder_total.tokens + excluded.tokens;
+    tokens = holder_total.tokens + excluded.tokens, transfers = holder_total.transfers + excluded.transfers,
+    supply = excluded.supply;
 
 -- name: drop_empty_total
-delete from holder_total where token = ? and standard = ? and holders = 0 and tokens = 0;
+delete from holder_total where token = ? and standard = ? and holders = 0 and tokens = 0 and transfers = 0;

@@ -123,7 +123,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
         return
     where = {"ancestor": ancestor, "from_log": above(ancestor), "from_tx": above(ancestor)}
     pairs = holders.rolled_back_pairs(tx, ancestor, max(number for number, _, _ in journal))
-    ids = holders.dropped_ids(tx, ancestor + 1, holders.counted_to(tx) + 1)
+    uncounted = holders.dropped(tx, ancestor + 1, holders.counted_to(tx) + 1)
     moved = {one.table: {row[0] for row in tx.rows(SQL.named(f"moved_{one.table}"), where)} for one in STANDARDS}
     held = set(moved["erc20"])
     _drop_code_read_for(tx, ancestor)
@@ -146,7 +146,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
         tx.run(statement, where)
     for statement in _RESTATEMENTS:
         tx.run_many(statement, [(token,) for token in sorted(tokens)])
-    holders.recount(tx, pairs, ids)
+    holders.recount(tx, pairs, uncounted)
     holders.roll_back_to(tx, ancestor)
     roll_back_raw(tx, ancestor)
     dropped = {"next_address": min(next_address for _, _, next_address in journal)}

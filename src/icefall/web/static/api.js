@@ -5,6 +5,7 @@ export const config = { version: "", nodeUrl: "", metricsUrl: "", ipfsGateway: "
 const bases = { data: new URL(".", document.baseURI).href.replace(/\/$/, ""), node: "", metrics: "" };
 let calls = new Map();
 let chainList = null;
+let labels = {}; // by chain ID or *, then by address
 
 const NOT_THERE = -32000; // in JSON-RPC: the call is right, and there is nothing to answer
 
@@ -25,6 +26,13 @@ export async function loadConfig() {
   ]) {
     bases[name] = url ? new URL(url, document.baseURI).href.replace(/\/$/, "") : "";
   }
+  if (config.hasLabels) labels = await send(`${bases.data}/explorer/labels.json`, {}).catch(() => ({}));
+}
+
+// The name that the operator gives an address, on its chain or on all chains.
+export function labelOf(chain, address) {
+  const key = String(address).toLowerCase();
+  return labels[chain]?.[key] ?? labels["*"]?.[key];
 }
 
 export const hasNode = () => Boolean(bases.node);

@@ -1,9 +1,9 @@
 // How far a chain is and how much happens on it: of the cards on the home page and of the page of a chain.
 import { h } from "./dom.js";
 import { data, hasMetrics, maybe, metrics, path } from "./api.js";
-import { figure, whole } from "./format.js";
+import { dateTime, figure, whole } from "./format.js";
 import { figures } from "./parts.js";
-import { sparkline } from "./sparkline.js";
+import { axisLine } from "./sparkline.js";
 
 const BLOCKS = 40; // drawn where there are not two days yet
 
@@ -43,15 +43,20 @@ export async function chainFigures(chain, signal, tipOf) {
 
 // Transactions of each day as a line, or of each block while the chain is younger than two days.
 async function activity(base, days, signal) {
-  if (days.length > 1) return line(days.map((point) => point.value).reverse(), "days", "a day");
+  if (days.length > 1) {
+    const points = [...days].reverse();
+    const labels = points.map((point) => dateTime(point.timestamp).slice(0, 10));
+    return line(points.map((point) => point.value), labels, "days", "a day");
+  }
   const page = await maybe(data(`${base}/blocks`, { pageSize: BLOCKS }, signal));
-  const counts = (page?.blocks || []).map((block) => Number(block.txCount)).reverse();
-  return counts.length > 1 ? line(counts, "blocks", "a block") : null;
+  const blocks = [...(page?.blocks || [])].reverse();
+  const labels = blocks.map((block) => `block ${whole(block.blockNumber)}`);
+  return blocks.length > 1 ? line(blocks.map((block) => Number(block.txCount)), labels, "blocks", "a block") : null;
 }
 
-function line(counts, what, each) {
+function line(counts, labels, what, each) {
   const most = `Last ${counts.length} ${what}, up to ${figure(Math.max(...counts))} transactions ${each}`;
-  return h("div.spark", {}, sparkline(counts, 480, 44), h("span.note", {}, most));
+  return h("div.spark", {}, axisLine(counts, labels, figure), h("span.note", {}, most));
 }
 
 // Figures of the metrics interface. The page is of use without them.

@@ -22,6 +22,16 @@ const hash = (chain, more = () => null) => ({
 
 const isSame = (party, of) => party?.address?.toLowerCase() === of?.toLowerCase();
 
+export const isSent = (row, of) => isSame(row.from, of);
+export const isReceived = (row, of) => isSame(row.to, of);
+const ZERO = `0x${"0".repeat(40)}`;
+
+// Tokens that come from the zero address were minted, and those sent to it were burned.
+function tokenParty(chain, given, of, what) {
+  if (given?.address !== ZERO || isSame(given, of)) return party(chain, given, of);
+  return h("a.badge", { href: to.address(chain, ZERO), title: "the zero address" }, what);
+}
+
 // The address whose page this is needs no link to it.
 function party(chain, given, of) {
   if (!of || !isSame(given, of)) return address(chain, given);
@@ -39,10 +49,12 @@ export function direction(row, of) {
 const between = (of) => ({ name: "", cell: (row) => (of ? direction(row, of) : icon("arrow")) });
 
 // Sender and recipient on one line, where there is no room for two columns; on the page of one of them the other.
-function way(row, chain, of) {
+function way(row, chain, of, cell = address) {
   const key = row.chainId || chain;
-  if (!of) return h("span.way", {}, address(key, row.from), icon("arrow"), address(key, row.to));
-  return h("span.way", {}, direction(row, of), address(key, isSame(row.from, of) ? row.to : row.from));
+  const sender = () => cell(key, row.from, undefined, "mint");
+  const receiver = () => cell(key, row.to, undefined, "burn");
+  if (!of) return h("span.way", {}, sender(), icon("arrow"), receiver());
+  return h("span.way", {}, direction(row, of), isSame(row.from, of) ? receiver() : sender());
 }
 
 const ways = (chain, of, on = "below") => ({
@@ -115,10 +127,10 @@ export function transferColumns({ chain, of, token = true, linked = true }) {
   return [
     linked && hash(chain),
     linked && age,
-    from(chain, of),
+    { name: "From", cell: (row) => tokenParty(row.chainId || chain, row.from, of, "mint") },
     between(of),
-    recipient(chain, of),
-    ways(chain, of, linked ? "below" : "lead"),
+    { name: "To", cell: (row) => tokenParty(row.chainId || chain, row.to, of, "burn") },
+    { ...ways(chain, of, linked ? "below" : "lead"), cell: (row) => way(row, chain, of, tokenParty) },
     {
       name: "Amount",
       on: "side",

@@ -161,7 +161,17 @@ export function latest({ names, tokens, signal, onBlock, onRollback }) {
     if (blocks.show()) announce(`New block ${blocks.rows[0].blockNumber}`);
   }, SHOW_MS);
   signal.addEventListener("abort", () => clearInterval(looking));
-  const part = (title, list, note) =>
-    h("section.card", { "aria-label": title }, h("div.card-head", {}, h("h2", {}, title), note), list.element);
-  return h("div.columns.latest", {}, part("Latest blocks", blocks, mark), part("Latest transactions", transactions));
+  const part = (title, list, all, note) =>
+    h(
+      "section.card",
+      { "aria-label": title },
+      h("div.card-head", {}, h("h2", {}, title), note, h("a", { href: `#/all/${all}` }, `All ${all}`)),
+      list.element,
+    );
+  return h(
+    "div.columns.latest",
+    {},
+    part("Latest blocks", blocks, "blocks", mark),
+    part("Latest transactions", transactions, "transactions"),
+  );
 }

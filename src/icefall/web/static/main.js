@@ -2,12 +2,14 @@
 import { announce, h } from "./dom.js";
 import { config, hasMetrics, hasNode, loadConfig, resetCalls } from "./api.js";
 import { failure, header, keepInView, later, loading } from "./parts.js";
+import { keepPlaces, restorePlace } from "./place.js";
 import { installThemeToggle } from "./theme-toggle.js";
 
 // Address, module of the page, and what it cannot be shown without.
 const ROUTES = [
   ["", "home"],
   ["search/:q", "search"],
+  ["all/:what", "everything"],
   ["chain/:chain", "chain"],
   ["chain/:chain/block/:id", "block"],
   ["chain/:chain/tx/:hash", "transaction"],
@@ -108,10 +110,10 @@ async function show() {
   main.removeAttribute("aria-busy");
   document.title = title === "Icefall" ? title : `${title} · Icefall`;
   if (shownBefore) {
-    scrollTo(0, 0);
+    if (!restorePlace(main, signal)) scrollTo(0, 0);
     if (!isTyping()) main.querySelector("h1")?.focus({ preventScroll: true });
     announce(document.title);
-  }
+  } else restorePlace(main, signal);
   shownBefore = true;
 }
 
@@ -181,6 +183,8 @@ function installFrame() {
   });
 }
 
+keepPlaces(main);
+history.scrollRestoration = "manual"; // what the browser would scroll to has not loaded yet
 installThemeToggle(document.getElementById("theme"));
 const loaded = loadConfig();
 import(`./pages/${parse(false).page}.js`).catch(() => {}); // meanwhile; `show` reports what fails

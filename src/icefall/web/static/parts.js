@@ -1,8 +1,10 @@
 // The building blocks of every page: cards, facts, tables, lists, tabs, links, and the states in between.
-import { add, announce, h, icon } from "./dom.js";
+import { add, announce, h } from "./dom.js";
+import { copyButton } from "./copy.js";
 import { ago, amount, dateTime, exact, money, short, when } from "./format.js";
-import { CallError, apiKey } from "./api.js";
+import { CallError, apiKey, labelOf } from "./api.js";
 import { identicon } from "./identicon.js";
+import { keepPages, pagesOf } from "./place.js";
 
 // -- links ---------------------------------------------------------------------------------------------------------
 
@@ -18,31 +20,6 @@ export const to = {
   container: (chain, index) => `#/containers/${chain}/${encodeURIComponent(index)}`,
 };
 
-function copyButton(text, what) {
-  const button = h(
-    "button.copy",
-    { type: "button", "aria-label": `Copy ${what}`, title: `Copy ${what}` },
-    icon("copy"),
-  );
-  button.addEventListener("click", async () => {
-    try {
-      await navigator.clipboard.writeText(text);
-    } catch {
-      // without a secure context there is no clipboard interface
-      const box = h("textarea", { class: "hidden" }, text);
-      document.body.append(box);
-      box.select();
-      document.execCommand("copy");
-      box.remove();
-      button.focus();
-    }
-    button.replaceChildren(icon("check"));
-    announce(`Copied ${what}`);
-    setTimeout(() => button.replaceChildren(icon("copy")), 1500);
-  });
-  return button;
-}
-
 // An identifier: shortened, linked where there is a page for it, with a button that copies all of it.
 export function id(text, { href, what = "ID", full = false, copy = true, isQuiet = false, head, tail } = {}) {
   const shown = full ? text : short(text, head, tail);
@@ -52,7 +29,8 @@ export function id(text, { href, what = "ID", full = false, copy = true, isQuiet
 }
 
 export function address(chain, party, options = {}) {
-  const given = typeof party === "string" ? { address: party } : party || {};
+  const given = { ...(typeof party === "string" ? { address: party } : party) };
+  given.name = labelOf(chain, given.address) || given.name;
   if (!given.address) return h("span.quiet", {}, "none");
   const href = given.decimals !== undefined ? to.token(chain, given.address) : to.address(chain, given.address);
   const mark = identicon(given.address);
@@ -312,6 +290,12 @@ export async function list({ label, columns, load, none, hideEmpty = false }) {
   const shown = table(label, columns, first.rows);
   const box = h("div.list", {}, shown.element);
   let next = first.next;
+  let pages = 1;
+  for (const wanted = pagesOf(label); next && pages < wanted; pages += 1) {
+    const page = await loadRows(next); // the reader has seen these rows, and comes back to them
+    shown.append(page.rows);
+    next = page.next;
+  }
   const failed = h("div");
   const more = h("button.more", { type: "button" }, "Show more");
   more.addEventListener("click", async () => {
@@ -323,6 +307,7 @@ export async function list({ label, columns, load, none, hideEmpty = false }) {
       const page = await loadRows(next);
       shown.append(page.rows);
       next = page.next;
+      keepPages(label, (pages += 1));
       announce(`${page.rows.length} more rows`);
     } catch (error) {
       failed.replaceChildren(failure(error));

@@ -11,6 +11,7 @@ import {
   crumbs,
   empty,
   facts,
+  figures,
   header,
   id,
   list,
@@ -19,17 +20,20 @@ import {
   txLink,
   value,
 } from "./parts.js";
+import { namesakeWarning, tokenPicture } from "./token-mark.js";
 
-// The contract, and where its lists are: {key: chain ID, contract, base}.
+// The contract, its totals, and where its lists are: {key: chain ID, contract, totals, base}.
 export async function tokenOf(params, signal) {
   const chain = await chainOf(params.chain);
   const key = chain.chainId;
   const contract = await data(path`/v1/chains/${key}/addresses/${params.address}`, {}, signal);
-  return { chain, key, contract, base: path`/v1/chains/${key}/tokens/${contract.address}` };
+  const base = path`/v1/chains/${key}/tokens/${contract.address}`;
+  const totals = await maybe(data(base, {}, signal)); // null where it has moved no tokens yet
+  return { chain, key, contract, base, totals };
 }
 
 // `more`: rows of the details, `links`: behind the badges.
-export function tokenHead({ chain, key, contract }, kind, { more = [], links = [] } = {}) {
+export function tokenHead({ chain, key, contract, totals }, kind, { more = [], links = [] } = {}) {
   const made = contract.deploymentDetails;
   return [
     crumbs(
@@ -40,11 +44,13 @@ export function tokenHead({ chain, key, contract }, kind, { more = [], links = [
     ),
     header(
       kind,
-      clip(contract.name || contract.symbol || "Unnamed token", 120),
+      [tokenPicture({ logoUri: totals?.logoUri, address: contract.address }, 22), " ", clip(contract.name || contract.symbol || "Unnamed token", 120)],
       badge(contract.ercType),
       contract.symbol && badge(clip(contract.symbol, 24)),
       ...links,
     ),
+    namesakeWarning(key, totals),
+    totals && card("", totalFigures(contract, totals)),
     card(
       "Details",
       facts([
@@ -55,6 +61,21 @@ export function tokenHead({ chain, key, contract }, kind, { more = [], links = [
       ]),
     ),
   ];
+}
+
+function totalFigures(contract, totals) {
+  const isAmount = contract.ercType === "ERC-20";
+  const supply =
+    isAmount && totals.totalSupply !== undefined
+      ? quantity(totals.totalSupply, contract.decimals || 0, contract.symbol)
+      : whole(totals.totalSupply);
+  return figures([
+    [isAmount ? "Total supply" : "NFTs", supply],
+    ["Holders", whole(totals.holders)],
+    ["Transfers", whole(totals.transfers)],
+    isAmount && ["Price", value(totals.price)],
+    isAmount && ["Market value", value(totals.marketValue)],
+  ]);
 }
 
 export function transferList(base, chain, signal) {
@@ -69,19 +90,22 @@ export function transferList(base, chain, signal) {
   });
 }
 
-export async function holderList(base, chain, contract, signal) {
+// `supply`: what the share of each holder is a part of; absent where it is not known.
+export async function holderList(base, chain, contract, signal, supply) {
   let first;
   const rows = await list({
     label: "Holders",
     none: "No one holds it.",
     columns: [
-      { name: "Holder", cell: (row) => address(chain, row.address) },
+      { name: "Holder", on: "lead", cell: (row) => address(chain, row.address) },
       {
         name: contract.decimals === undefined ? "Tokens" : "Balance",
+        on: "side",
         right: true,
         cell: (row) => quantity(row.balance, contract.decimals || 0, contract.symbol),
       },
-      { name: "Value", right: true, minor: true, cell: (row) => value(row.balanceValue) },
+      { name: "Share", on: "below", right: true, cell: (row) => share(row.balance, supply) },
+      { name: "Value", on: "aside", right: true, cell: (row) => value(row.balanceValue) },
     ],
     load: async (pageToken) => {
       const page = await maybe(data(`${base}/holders`, { pageSize: 25, pageToken }, signal));
@@ -98,4 +122,11 @@ export async function holderList(base, chain, contract, signal) {
     ),
     rows,
   ];
+}
+
+// A part of the supply, to a hundredth of a percent: both may be larger than a number holds.
+export function share(balance, supply) {
+  if (!supply || BigInt(supply) === 0n) return "–";
+  const parts = (BigInt(balance) * 10_000n) / BigInt(supply);
+  return h("span.number", {}, parts === 0n && BigInt(balance) ? "<0.01%" : `${Number(parts) / 100}%`);
 }

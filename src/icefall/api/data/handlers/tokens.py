@@ -13,6 +13,7 @@ from icefall.api.data.schema.explorer import (
     PricePage,
     PricesParams,
     TokenPage,
+    TokenParams,
     TokensParams,
     TokenSummary,
 )
@@ -38,6 +39,7 @@ from icefall.evm.model import ERC20
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.holders import HolderRead, HolderTotal
 from icefall.evm.reading.model import AFTER_ALL
+from icefall.evm.reading.ranking import TokenOrder, TokenTotals
 from icefall.evm.reading.tokens import NftRead, TokenRead
 from icefall.evm.standards import WITH_IDS
 from icefall.evm.status import IndexerCalls
@@ -50,15 +52,40 @@ _RENDER = {standard.holding: NFT_TOKENS[standard.number] for standard in WITH_ID
 async def list_tokens(params: TokensParams, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> TokenPage:
     chain = await chains.find(params.chain_id)
     before = cursor_of(_TOKENS, params, paging)
-    rows, more = await chain.tokens.tokens(before, params.page_size, params.erc_type)
-    priced = await chain.enriched.priced_tokens([row.token_ref for row in rows], "usd")
-    money = Money("usd", as_numbers=dialect.prices_are_numbers)
+    if params.sort_by is None:
+        rows, more = await chain.tokens.tokens(before, params.page_size, params.erc_type)
+    else:
+        order = cast(TokenOrder, params.sort_by)
+        rows, more = await chain.ranking.page(order, before, params.page_size, params.erc_type)
     token = UNSET if more is None else paging.token(_TOKENS, params, pack_cursor(*more))
-    rendered = [_summary(row, priced.get(row.token_ref, TokenDetails()), money) for row in rows]
-    return TokenPage(next_page_token=token, tokens=rendered)
+    return TokenPage(next_page_token=token, tokens=await _summaries(chain, dialect, rows))
 
 
-def _summary(row: TokenRead, details: TokenDetails, money: Money) -> TokenSummary:
+async def get_summary(params: TokenParams, chains: ChainDirectory, dialect: Dialect) -> TokenSummary:
+    chain = await chains.find(params.chain_id)
+    found = await chain.tokens.token(params.address)
+    if found is None:
+        raise NotFound(f"chain {chain.info.id} has no indexed token {address_text(params.address)}")
+    (summary,) = await _summaries(chain, dialect, [found])
+    return summary
+
+
+async def _summaries(chain: EvmChain, dialect: Dialect, rows: Sequence[TokenRead]) -> list[TokenSummary]:
+    priced = await chain.enriched.priced_tokens([row.token_ref for row in rows], "usd")
+    totals = await chain.ranking.totals(rows)
+    namesakes = await chain.ranking.listed_namesakes(rows)
+    money = Money("usd", as_numbers=dialect.prices_are_numbers)
+    return [
+        _summary(row, priced.get(row.token_ref, TokenDetails()), totals.get(row.token_ref), namesakes, money)
+        for row in rows
+    ]
+
+
+def _summary(
+    row: TokenRead, details: TokenDetails, totals: TokenTotals | None, namesakes: dict[int, bytes], money: Money
+) -> TokenSummary:
+    namesake = namesakes.get(row.token_ref)
+    value = UNSET if totals is None or row.decimals is None else money.value(totals.supply, row.decimals, details.price)
     return TokenSummary(
         address=address_text(row.address),
         erc_type=cast(ErcType, row.erc_type),
@@ -67,6 +94,13 @@ def _summary(row: TokenRead, details: TokenDetails, money: Money) -> TokenSummar
         decimals=UNSET if row.decimals is None else row.decimals,
         first_block=str(row.first_block),
         price=money.price(details.price),
+        logo_uri=row.logo_uri or UNSET,
+        holders=UNSET if totals is None else totals.holders,
+        transfers=UNSET if totals is None else totals.transfers,
+        total_supply=UNSET if totals is None else str(totals.supply),
+        market_value=value,
+        is_listed=row.is_listed,
+        listed_namesake=UNSET if namesake is None else address_text(namesake),
     )
 
 

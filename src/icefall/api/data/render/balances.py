@@ -95,6 +95,7 @@ def _held_token(context: AnswerContext, address: bytes, details: TokenDetails) -
         "namesRead": unread_or_absent(context.dialect, is_read=details.is_read),
         "ercType": "ERC-20",
         "price": context.money.price(details.price),
+        "isListed": details.is_listed or UNSET,
         "chainId": context.chain_id,
     }
     return json_text({name: value for name, value in fields.items() if value is not UNSET})[1:-1]

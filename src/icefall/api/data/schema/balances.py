@@ -82,6 +82,7 @@ class Erc20TokenBalance(RestResult, frozen=True, gc=False, kw_only=True):
     names_read: bool | UnsetType = UNSET
     erc_type: Literal["ERC-20"] = "ERC-20"
     price: Price | UnsetType = UNSET
+    is_listed: bool | UnsetType = UNSET
     chain_id: str
     balance: str
     balance_value: Price | UnsetType = UNSET

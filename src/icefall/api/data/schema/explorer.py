@@ -19,6 +19,7 @@ from icefall.api.http.rest_params import (
     SearchPageSize,
     SearchText,
     Timestamp,
+    TokenOrder,
     TokenOrNative,
 )
 from icefall.api.http.structs import Page, RestParams, RestResult
@@ -32,8 +33,14 @@ class SearchParams(RestParams, frozen=True):
 class TokensParams(RestParams, frozen=True):
     chain_id: ChainName
     erc_type: MaybeErcType = None
+    sort_by: TokenOrder = None
     page_token: PageToken = ""
     page_size: PageSize = 10
+
+
+class TokenParams(RestParams, frozen=True):
+    chain_id: ChainName
+    address: EvmAddress
 
 
 class PricesParams(RestParams, frozen=True):
@@ -114,6 +121,8 @@ class SearchResult(RestResult, frozen=True):
 
 
 class TokenSummary(RestResult, frozen=True, kw_only=True):
+    """A token and its totals, which are absent while nothing of it is counted."""
+
     address: str
     erc_type: ErcType
     name: str | UnsetType = UNSET
@@ -121,10 +130,18 @@ class TokenSummary(RestResult, frozen=True, kw_only=True):
     decimals: int | UnsetType = UNSET
     first_block: str
     price: Price | UnsetType = UNSET
+    logo_uri: str | UnsetType = UNSET
+    holders: int | UnsetType = UNSET
+    transfers: int | UnsetType = UNSET
+    total_supply: str | UnsetType = UNSET
+    market_value: Price | UnsetType = UNSET
+    is_listed: bool = False
+    listed_namesake: str | UnsetType = UNSET
 
 
 class TokenPage(Page, frozen=True, kw_only=True):
-    """A page of tokens, the newest contract first. A page with `ercType` may be short although more follow."""
+    """A page of tokens, the newest contract first unless `sortBy` says otherwise. A page with `ercType` may be short
+    although more follow."""
 
     tokens: list[TokenSummary]
 

@@ -1,10 +1,12 @@
 // An address on one chain: what it holds, held and did.
 import { h } from "../dom.js";
-import { CallError, chainOf, data, maybe, path } from "../api.js";
-import { chart } from "../chart.js";
+import { CallError, chainOf, data, labelOf, maybe, path } from "../api.js";
 import { STANDARDS, internalColumns, tokenName, transferColumns, txColumns } from "../columns.js";
-import { exact, money, short } from "../format.js";
+import { filteredList } from "../filters.js";
+import { Held, balances, history } from "../holdings.js";
+import { identicon } from "../identicon.js";
 import { logList } from "../logs.js";
+import { newer } from "../newer.js";
 import { nftGrid } from "../nfts.js";
 import {
   address as addressLink,
@@ -20,13 +22,13 @@ import {
   id,
   later,
   list,
-  quantity,
   tabs,
   to,
   txLink,
-  value,
 } from "../parts.js";
+import { tokenPage } from "../token-mark.js";
 
+const ZERO_NOTE = "The zero address: tokens that come from it were minted, tokens sent to it were burned. No one has its key.";
 const LABELS = {
   listNative: "Transactions",
   listInternals: "Internal transactions",
@@ -52,14 +54,16 @@ export async function render({ params, query, signal, remember }) {
   const native = chain.networkToken;
   const held = new Held();
   const base = path`/v1/chains/${key}/addresses/${address}`;
-  const pages = (what, columns) => ({
-    load: () =>
-      list({
+  const pages = (what, columns, kinds) => ({
+    load: async () =>
+      filteredList({
         label: LABELS[what],
         columns,
         none: NONE[what],
-        load: async (pageToken) => {
-          const page = await data(`${base}/transactions:${what}`, { pageSize: 25, pageToken }, signal);
+        kinds: [...kinds, "from", "to"],
+        ...{ of: address, chain: key, query, remember, signal },
+        load: async (wanted) => {
+          const page = await data(`${base}/transactions:${what}`, wanted, signal);
           return { rows: page.transactions, next: page.nextPageToken };
         },
       }),
@@ -68,18 +72,26 @@ export async function render({ params, query, signal, remember }) {
     "div.page",
     {},
     crumbs(["Home", "#/"], [chain.chainName || key, to.chain(key)], [found.isContract ? "Contract" : "Address"]),
-    header(
-      found.isContract ? "Contract" : "Address",
-      id(address, { full: true, what: "address" }),
-      found.token &&
-        h(
-          "a",
-          { href: (found.token.ercType === "ERC-20" ? to.token : to.collection)(key, address) },
-          `${tokenName(found.token)}, ${found.token.ercType}`,
-        ),
+    addressHead(
+      key,
+      address,
+      found,
       found.isContract && h("a", { href: `${to.chain(key)}/contract/${address}` }, "Contract"),
       h("a", { href: `#/search/${address}?all` }, "Other chains"),
+      qrButton(address),
     ),
+    newer(
+      {
+        chain: key,
+        query: { address, types: "transactions,transfers" },
+        kinds: ["transaction", "transfer"],
+        newest: async () =>
+          (await data(`${base}/transactions:listNative`, { pageSize: 1 }, signal)).transactions[0]?.txHash ?? "",
+        what: ["transaction", "transactions"],
+      },
+      signal,
+    ),
+    /^0x0{40}$/.test(address) && h("p.note", {}, ZERO_NOTE),
     found.isKnown ? null : h("p.notice", {}, `This address does not occur on ${chain.chainName || key} yet.`),
     found.isContract ? later(() => contractCard(base, key, address, signal)) : null,
     h(
@@ -94,17 +106,17 @@ export async function render({ params, query, signal, remember }) {
         {
           key: "transactions",
           name: "Transactions",
-          ...pages("listNative", txColumns({ chain: key, tokenOf: () => native, of: address })),
+          ...pages("listNative", txColumns({ chain: key, tokenOf: () => native, of: address }), ["way", "failed"]),
         },
         ...STANDARDS.map((one) => ({
           key: one.key,
           name: one.name,
-          ...pages(listOf(one), transferColumns({ chain: key, of: address })),
+          ...pages(listOf(one), transferColumns({ chain: key, of: address }), ["way", "token"]),
         })),
         {
           key: "internals",
           name: "Internal",
-          ...pages("listInternals", internalColumns({ chain: key, of: address, native })),
+          ...pages("listInternals", internalColumns({ chain: key, of: address, native }), ["way"]),
         },
         { key: "nfts", name: "NFTs", load: () => collectibles(base, key, signal) },
         { key: "deployments", name: "Deployments", load: () => deployments(key, address, signal) },
@@ -118,7 +130,40 @@ export async function render({ params, query, signal, remember }) {
       (tab) => remember({ tab: tab === "transactions" ? "" : tab }),
     ),
   );
-  return { title: `Address ${address.slice(0, 10)}…`, content };
+  return { title: found.token ? tokenName(found.token) : `Address ${address.slice(0, 10)}…`, content };
+}
+
+// Opened on demand; the code is drawn in this page.
+function qrButton(address) {
+  const box = h("details.qr-box", {}, h("summary", {}, "QR code"));
+  box.addEventListener("toggle", async () => {
+    if (!box.open || box.childElementCount > 1) return;
+    box.append((await import("../qr.js")).qrCode(address, `QR code of ${address}`));
+  });
+  return box;
+}
+
+// A token is known by its name; any other address by its digits.
+function addressHead(chain, address, { token, isContract }, ...links) {
+  const picture = identicon(address, 22);
+  const label = labelOf(chain, address);
+  if (label)
+    return header(
+      isContract ? "Contract" : "Address",
+      [picture, " ", clip(label, 80)],
+      id(address, { full: true, what: "address", isQuiet: true }),
+      token && h("a", { href: tokenPage(chain, token) }, `Token page, ${token.ercType}`),
+      ...links,
+    );
+  if (!token)
+    return header(isContract ? "Contract" : "Address", [picture, " ", id(address, { full: true, what: "address" })], ...links);
+  return header(
+    "Token contract",
+    [picture, " ", clip(token.name || token.symbol || "Unnamed token", 80)],
+    id(address, { full: true, what: "address", isQuiet: true }),
+    h("a", { href: tokenPage(chain, token) }, `Token page, ${token.ercType}`),
+    ...links,
+  );
 }
 
 // Whether it is a contract, and which token: by search, which answers for any address.
@@ -164,122 +209,6 @@ export async function contractCard(base, chain, address, signal) {
       ],
     ]),
   );
-}
-
-// The tokens of the balance list, for the choice above the chart.
-class Held {
-  constructor() {
-    this.tokens = new Promise((resolve) => (this.resolve = resolve));
-  }
-}
-
-async function balances(base, chain, signal, held) {
-  const total = { sum: 0, code: "usd", known: false };
-  const count = (price) => {
-    if (!price) return;
-    total.sum += Number(price.value);
-    total.code = price.currencyCode;
-    total.known = true;
-  };
-  let native;
-  const rows = await list({
-    label: "Balances",
-    none: "It holds nothing.",
-    columns: [
-      {
-        name: "Token",
-        cell: (row) =>
-          row.address
-            ? h(
-                "a",
-                { href: to.token(chain, row.address), title: row.address },
-                row.name || row.symbol ? clip(row.name || row.symbol, 30) : h("span.mono", {}, short(row.address)),
-              )
-            : h("strong", {}, row.name),
-      },
-      {
-        name: "Balance",
-        right: true,
-        cell: (row) => [
-          quantity(row.balance, row.decimals, row.symbol),
-          row.balanceValue && h("span.phone-line.quiet", {}, value(row.balanceValue)),
-        ],
-      },
-      { name: "Value", right: true, minor: true, cell: (row) => value(row.balanceValue) },
-    ],
-    load: async (pageToken) => {
-      const page = await data(`${base}/balances:listErc20`, { pageSize: 20, pageToken }, signal);
-      held.resolve(page.erc20TokenBalances);
-      native ??= page.nativeTokenBalance;
-      const shown = pageToken ? page.erc20TokenBalances : [page.nativeTokenBalance, ...page.erc20TokenBalances];
-      shown.forEach((row) => count(row.balanceValue));
-      return { rows: shown, next: page.nextPageToken };
-    },
-  });
-  return h(
-    "section.card.balances",
-    { "aria-label": "Balances" },
-    h(
-      "div.card-head",
-      {},
-      h("h2", {}, "Balances"),
-      total.known
-        ? h("span.quiet", {}, `${money({ currencyCode: total.code, value: total.sum })} in listed tokens`)
-        : null,
-    ),
-    rows,
-  );
-}
-
-async function history(base, native, signal, held) {
-  const drawn = async (token) => {
-    const reply = await maybe(
-      data(
-        `${base}/balances:listHistory`,
-        { timeInterval: "day", pageSize: 100, contractAddress: token.address },
-        signal,
-      ),
-    );
-    if (!reply) return null;
-    const points = reply.history
-      .map((one) => ({ t: one.timestamp, v: Number(exact(one.balance, token.decimals || 0).replaceAll(",", "")) }))
-      .reverse();
-    if (points.every((point) => !point.v)) return empty("It has held none in the time that is indexed.");
-    const shown = chart({
-      title: "Balance at the end of each day",
-      unit: clip(token.symbol || "", 16),
-      interval: "day",
-      stepped: true,
-      fromZero: false,
-      series: [{ name: token.symbol || "", points }],
-    });
-    return shown || empty("No change of this balance is known.");
-  };
-  const first = await drawn(native);
-  if (!first) return null;
-  const place = h("div", {}, first);
-  const section = card("", place);
-  held.tokens.then(
-    (tokens) =>
-      tokens.length &&
-      section.prepend(
-        tokenChoice(native, tokens, (token) =>
-          place.replaceChildren(later(() => drawn(token), { rows: 6, hideEmpty: false })),
-        ),
-      ),
-  );
-  return section;
-}
-
-function tokenChoice(native, tokens, choose) {
-  const all = [native, ...tokens];
-  const select = h(
-    "select",
-    {},
-    all.map((token, index) => h("option", { value: index }, clip(token.name || token.symbol || token.address, 40))),
-  );
-  select.addEventListener("change", () => choose(all[Number(select.value)]));
-  return h("form.choices", {}, h("label", {}, "Token", select));
 }
 
 function collectibles(base, chain, signal) {

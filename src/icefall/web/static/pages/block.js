@@ -5,6 +5,9 @@ import { txColumns } from "../columns.js";
 import { gasPrice, percent, whole } from "../format.js";
 import { card, crumbs, exactTime, facts, header, id, list, quantity, steps, to } from "../parts.js";
 
+// The base fee of all gas goes to no one.
+const burnt = (block) => String(BigInt(block.baseFee) * BigInt(block.gasUsed));
+
 export async function render({ params, signal }) {
   const [chain, block, newest] = await Promise.all([
     chainOf(params.chain),
@@ -47,6 +50,7 @@ export async function render({ params, signal }) {
         ["Gas used", `${whole(block.gasUsed)} of ${whole(block.gasLimit)} (${percent(block.gasUsed, block.gasLimit)})`],
         ["Base fee per gas", gasPrice(block.baseFee)],
         ["Fees spent", quantity(block.feesSpent, decimals, symbol, { full: true })],
+        ["Burnt fees", quantity(burnt(block), decimals, symbol, { full: true })],
         block.gasCost !== "0" && ["Block gas cost", quantity(block.gasCost, decimals, symbol)],
         ["Hash", id(block.blockHash, { full: true, what: "block hash" })],
         [

@@ -3,6 +3,8 @@ import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
 import { chainFigures } from "../chain-figures.js";
 import { blockColumns, txColumns } from "../columns.js";
+import { gasNow } from "../gas-now.js";
+import { newer } from "../newer.js";
 import { badge, blockLink, card, chainStatus, crumbs, facts, header, id, later, list, tabs, time, to } from "../parts.js";
 
 export async function render({ params, query, signal, remember }) {
@@ -20,6 +22,17 @@ export async function render({ params, query, signal, remember }) {
       chainStatus(chain.status),
       chain.isTestnet && badge("Test network"),
       chain.private && badge("Private"),
+    ),
+    newer(
+      {
+        chain: key,
+        query: { types: "blocks" },
+        kinds: ["block"],
+        newest: async () =>
+          (await data(path`/v1/chains/${key}/blocks`, { pageSize: 1 }, signal)).blocks[0]?.blockHash ?? "",
+        what: ["block", "blocks"],
+      },
+      signal,
     ),
     h(
       "div.columns",
@@ -39,6 +52,7 @@ export async function render({ params, query, signal, remember }) {
         ]),
       ),
     ),
+    later(() => gasNow(key, signal), { rows: 2 }),
     blockAtTime(key, signal),
     tabs(
       `Content of ${name}`,
@@ -59,13 +73,17 @@ export async function render({ params, query, signal, remember }) {
         },
         { key: "transactions", name: "Transactions", load: () => transactions(key, token, signal) },
         { key: "failed", name: "Failed transactions", load: () => transactions(key, token, signal, "failed") },
-        { key: "tokens", name: "Tokens", load: async () => (await import("./tokens.js")).tokenList(key, signal) },
+        { key: "tokens", name: "Tokens", load: () => tokens(key, signal, query, remember) },
       ],
       query.get("tab"),
       (tab) => remember({ tab: tab === "blocks" ? "" : tab }),
     ),
   );
   return { title: name, content };
+}
+
+async function tokens(chain, signal, query, remember) {
+  return (await import("./tokens.js")).sortedTokens(chain, signal, query.get("sort") || "", remember);
 }
 
 function now(chain, signal) {

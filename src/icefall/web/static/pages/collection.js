@@ -8,7 +8,7 @@ import { holderList, tokenHead, tokenOf, transferList } from "../token-parts.js"
 
 export async function render({ params, query, signal, remember }) {
   const token = await tokenOf(params, signal);
-  const { key, contract, base } = token;
+  const { key, contract, base, totals } = token;
   const content = h(
     "div.page",
     {},
@@ -17,7 +17,7 @@ export async function render({ params, query, signal, remember }) {
       "Content of the collection",
       [
         { key: "tokens", name: "Tokens", load: () => tokens(key, contract.address, signal) },
-        { key: "holders", name: "Holders", load: () => holderList(base, key, { symbol: "" }, signal) },
+        { key: "holders", name: "Holders", load: () => holderList(base, key, { symbol: "" }, signal, totals?.totalSupply) },
         { key: "transfers", name: "Transfers", load: () => transferList(base, key, signal) },
       ],
       query.get("tab"),

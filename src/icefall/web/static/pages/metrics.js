@@ -4,11 +4,13 @@ import { metrics, path } from "../api.js";
 import { chart, pointTime } from "../chart.js";
 import { figure } from "../format.js";
 import { card, crumbs, empty, header, later, table } from "../parts.js";
-import { sparkline } from "../sparkline.js";
+import { axisLine } from "../sparkline.js";
 
 const RANGES = { 7: "7 days", 30: "30 days", 90: "90 days", 365: "1 year", all: "All" };
 const PAGES_MAX = 30; // of 100 points
 const COMPARED_MAX = 6;
+const COUNTED_MAX = 20; // chains that are asked how much data they have
+const HOURLY_DAYS = 3; // with fewer, hours are drawn
 
 export async function render({ params, query, signal, remember }) {
   const [{ metrics: catalogue }, { chains }] = await Promise.all([
@@ -21,8 +23,31 @@ export async function render({ params, query, signal, remember }) {
       content: h("div.page", {}, header("Metrics", "Metrics"), empty("No chain has metrics yet.")),
     };
   const chosen = catalogue.find((one) => one.name === params.metric);
-  return chosen ? one(chosen, catalogue, chains, query, signal, remember) : overview(catalogue, chains, query, signal);
+  const first = await fullest(chains, query, signal);
+  return chosen
+    ? one(chosen, catalogue, chains, query, signal, remember, first)
+    : overview(catalogue, chains, query, signal, first);
 }
+
+// The chain with the most days of data, and whether they are so few that hours say more: {id, interval}. The chain that
+// the address names is taken as it is.
+async function fullest(chains, query, signal) {
+  const named = query.get("chain") || query.get("chains")?.split(",")[0];
+  const counted = chains.filter((one) => !named || String(one.evmChainId) === named).slice(0, COUNTED_MAX);
+  const days = await Promise.all(
+    (counted.length ? counted : chains.slice(0, COUNTED_MAX)).map(async (chain) => {
+      const target = path`/v2/chains/${chain.evmChainId}/metrics/txCount`;
+      const reply = await metrics(target, { timeInterval: "day", pageSize: 100 }, signal).catch(() => null);
+      const points = reply?.results || [];
+      return { id: chain.evmChainId, days: points.length, sum: points.reduce((all, one) => all + Number(one.value), 0) };
+    }),
+  );
+  const [best] = days.sort((a, b) => b.days - a.days || b.sum - a.sum);
+  return { id: String(best.id), interval: best.days < HOURLY_DAYS ? "hour" : "day" };
+}
+
+const intervalOf = (metric, wanted) =>
+  [wanted, "day"].find((each) => metric.timeIntervals.includes(each)) || metric.timeIntervals[0];
 
 async function points(chain, metric, interval, days, signal) {
   const found = [];
@@ -46,8 +71,8 @@ async function points(chain, metric, interval, days, signal) {
     .reverse();
 }
 
-function overview(catalogue, chains, query, signal) {
-  const chain = chains.find((one) => String(one.evmChainId) === query.get("chain")) || chains[0];
+function overview(catalogue, chains, query, signal, first) {
+  const chain = chains.find((one) => String(one.evmChainId) === first.id) || chains[0];
   const select = h(
     "select",
     { id: "chain" },
@@ -63,7 +88,7 @@ function overview(catalogue, chains, query, signal) {
       h("strong", {}, title(metric)),
       later(
         async () => {
-          const interval = metric.timeIntervals.includes("day") ? "day" : metric.timeIntervals[0];
+          const interval = intervalOf(metric, first.interval);
           const found = await points(chain.evmChainId, metric, interval, "90", signal);
           if (!found.length) return h("span.quiet", {}, "no points yet");
           const scale = scaleOf(metric, found);
@@ -75,8 +100,10 @@ function overview(catalogue, chains, query, signal) {
               h("span.quiet", {}, ` ${scale.unit}, ${pointTime(found.at(-1).t, interval)}`),
             ),
             found.length > 1
-              ? sparkline(
-                  found.map((point) => point.v),
+              ? axisLine(
+                  found.map((point) => point.v / scale.by),
+                  found.map((point) => pointTime(point.t, interval)),
+                  figure,
                   320,
                   48,
                 )
@@ -116,16 +143,14 @@ function scaleOf(metric, points_) {
   return most < 1e15 ? { by: 1e9, unit: "gwei" } : { by: 1e18, unit: "native token" };
 }
 
-function one(metric, catalogue, chains, query, signal, remember) {
+function one(metric, catalogue, chains, query, signal, remember, first) {
   const state = {
-    chains: (query.get("chains") || String(chains[0].evmChainId))
+    chains: (query.get("chains") || first.id)
       .split(",")
       .filter((id) => chains.some((chain) => String(chain.evmChainId) === id)),
     interval: metric.timeIntervals.includes(query.get("interval"))
       ? query.get("interval")
-      : metric.timeIntervals.includes("day")
-        ? "day"
-        : metric.timeIntervals[0],
+      : intervalOf(metric, first.interval),
     range: RANGES[query.get("range")] ? query.get("range") : "90",
   };
   const name = (id) => chains.find((chain) => String(chain.evmChainId) === id)?.chainName || id;

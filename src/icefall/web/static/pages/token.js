@@ -3,13 +3,12 @@ import { h } from "../dom.js";
 import { data, maybe } from "../api.js";
 import { chart } from "../chart.js";
 import { STANDARDS, tokenName } from "../columns.js";
-import { money } from "../format.js";
 import { card, later, tabs, to } from "../parts.js";
 import { holderList, tokenHead, tokenOf, transferList } from "../token-parts.js";
 
 export async function render({ params, query, signal, remember }) {
   const token = await tokenOf(params, signal);
-  const { key, contract, base } = token;
+  const { key, contract, base, totals } = token;
   const isNft = STANDARDS.some(({ name, hasIds }) => hasIds && name === contract.ercType);
   const prices = maybe(data(`${base}/prices`, { pageSize: 100 }, signal)).catch(() => null);
   const content = h(
@@ -19,18 +18,6 @@ export async function render({ params, query, signal, remember }) {
       links: [isNft && h("a", { href: to.collection(key, contract.address) }, "Collection")],
       more: [
         contract.decimals !== undefined && ["Decimals", String(contract.decimals)],
-        [
-          "Price",
-          later(
-            async () => {
-              const reply = await prices;
-              return reply?.currentPrice
-                ? h("span", {}, money({ currencyCode: reply.currencyCode, value: reply.currentPrice }))
-                : h("span.quiet", {}, "no price known");
-            },
-            { rows: 1, hideEmpty: false },
-          ),
-        ],
       ],
     }),
     later(async () => {
@@ -52,7 +39,7 @@ export async function render({ params, query, signal, remember }) {
       "Holders and transfers",
       [
         { key: "transfers", name: "Transfers", load: () => transferList(base, key, signal) },
-        { key: "holders", name: "Holders", load: () => holderList(base, key, contract, signal) },
+        { key: "holders", name: "Holders", load: () => holderList(base, key, contract, signal, totals?.totalSupply) },
       ],
       query.get("tab"),
       (tab) => remember({ tab: tab === "transfers" ? "" : tab }),

@@ -1,36 +1,71 @@
-// The tokens of a chain.
+// The tokens of a chain, in an order that the reader chooses.
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
-import { badge, blockLink, card, clip, crumbs, header, id, list, to, value } from "../parts.js";
+import { whole } from "../format.js";
+import { badge, blockLink, card, clip, crumbs, header, later, list, to, value } from "../parts.js";
+import { tokenMark } from "../token-mark.js";
 
-export function tokenList(chain, signal) {
-  const page = (token) => (token.ercType === "ERC-20" ? to.token : to.collection)(chain, token.address);
+const ORDERS = [
+  ["", "Newest"],
+  ["holders", "Holders"],
+  ["transfers", "Transfers"],
+  ["marketValue", "Market value"],
+  ["name", "Name"],
+];
+
+const NONE = {
+  marketValue: "No token of this chain has a price. The operator gives prices with `prices` of the chain.",
+  name: "No token of this chain has a name.",
+};
+
+export function tokenList(chain, signal, sortBy = "") {
   return list({
-    label: "Tokens",
-    none: "No token has been seen on this chain.",
+    label: sortBy ? `Tokens by ${sortBy === "marketValue" ? "market value" : sortBy}` : "Tokens",
+    none: NONE[sortBy] || "No token has been seen on this chain yet.",
     columns: [
-      {
-        name: "Token",
-        on: "lead",
-        cell: (row) => [
-          h("a", { href: page(row) }, clip(row.name || row.symbol || "Unnamed token", 40)),
-          row.symbol && h("span.phone-only.quiet", {}, clip(row.symbol, 20)),
-        ],
-      },
+      { name: "Token", on: "lead", cell: (row) => tokenMark(chain, row) },
       { name: "Symbol", cell: (row) => clip(row.symbol || "–", 20) },
       { name: "Standard", on: "aside", cell: (row) => badge(row.ercType) },
-      { name: "Address", on: "below", cell: (row) => id(row.address, { href: page(row), what: "address" }) },
+      { name: "Holders", right: true, cell: (row) => h("span.number", {}, whole(row.holders)) },
+      {
+        name: "Transfers",
+        on: "below",
+        right: true,
+        cell: (row) => [
+          h("span.number", {}, whole(row.transfers)),
+          h("span.phone-only", {}, `transfers, ${whole(row.holders)} holders`),
+        ],
+      },
+      { name: "Price", right: true, cell: (row) => value(row.price) },
+      { name: "Market value", on: "side", right: true, cell: (row) => value(row.marketValue) },
       { name: "First seen in block", right: true, cell: (row) => blockLink(chain, row.firstBlock) },
-      { name: "Price", on: "side", right: true, cell: (row) => value(row.price) },
     ],
     load: async (pageToken) => {
-      const reply = await data(path`/v1/chains/${chain}/tokens`, { pageSize: 25, pageToken }, signal);
+      const reply = await data(path`/v1/chains/${chain}/tokens`, { pageSize: 25, pageToken, sortBy }, signal);
       return { rows: reply.tokens, next: reply.nextPageToken };
     },
   });
 }
 
-export async function render({ params, signal }) {
+// The list with a choice of its order, which `remember` keeps in the address.
+export function sortedTokens(chain, signal, chosen, remember) {
+  const place = h("div.later");
+  const links = h("div.choice", { role: "group", "aria-label": "Order of the tokens" });
+  const show = (order) => {
+    for (const button of links.children) button.setAttribute("aria-pressed", String(button.dataset.order === order));
+    remember({ sort: order });
+    place.replaceChildren(later(() => tokenList(chain, signal, order), { rows: 8, hideEmpty: false }));
+  };
+  links.append(
+    ...ORDERS.map(([order, name]) =>
+      h("button", { type: "button", "data-order": order, onclick: () => show(order) }, name),
+    ),
+  );
+  show(ORDERS.some(([order]) => order === chosen) ? chosen : "");
+  return h("div.list", {}, h("div.inline", {}, h("span.quiet", {}, "Sorted by"), links), place);
+}
+
+export async function render({ params, query, signal, remember }) {
   const chain = await chainOf(params.chain);
   const name = chain.chainName || chain.chainId;
   return {
@@ -40,7 +75,7 @@ export async function render({ params, signal }) {
       {},
       crumbs(["Home", "#/"], [name, to.chain(chain.chainId)], ["Tokens"]),
       header(name, "Tokens"),
-      card("", await tokenList(chain.chainId, signal)),
+      card("", sortedTokens(chain.chainId, signal, query.get("sort") || "", remember)),
     ),
   };
 }

@@ -2,6 +2,7 @@
 import { h } from "../dom.js";
 import { maybe, node } from "../api.js";
 import { card, clip, crumbs, facts, header, id, later, to } from "../parts.js";
+import { createdAt } from "../x-facts.js";
 import { txKind } from "./x-tx.js";
 
 export async function render({ params, signal }) {
@@ -28,6 +29,7 @@ export async function render({ params, signal }) {
         "Origin",
         facts([
           ["Created in", id(made.tx.id, { href: to.x("tx", made.tx.id), full: true, what: "transaction ID" })],
+          ["Time", createdAt(asset.assetID, signal)],
           ["Kind", txKind(made.tx.unsignedTx)],
           owners.length && [
             "First owners",

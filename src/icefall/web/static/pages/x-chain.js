@@ -3,7 +3,9 @@ import { h } from "../dom.js";
 import { lastContainer, maybe, node } from "../api.js";
 import { whole } from "../format.js";
 import { assetName } from "../assets.js";
-import { card, crumbs, empty, facts, header, id, list, quantity, tabs, time, to } from "../parts.js";
+import { onNetwork } from "../network.js";
+import { createdAt } from "../x-facts.js";
+import { badge, card, crumbs, empty, facts, header, id, list, quantity, tabs, time, to } from "../parts.js";
 
 const PAGE = 15;
 const CREATE_ASSET = "0x000000000001"; // version and type
@@ -106,21 +108,33 @@ async function newest(signal, size) {
 
 const NO_INDEX = "This list needs the container index (--index-enabled).";
 
-async function transactions(signal) {
-  const load = await newest(signal, 25);
-  if (!load) return empty(NO_INDEX);
+// Times are those of the chain: an index knows only when it was written.
+function transactions(signal) {
   return list({
     label: "Transactions of the asset chain",
     none: "No transaction has been accepted yet.",
     columns: [
       {
         name: "Transaction",
-        cell: (row) => id(row.id, { href: to.x("tx", row.id), what: "transaction ID", head: 14 }),
+        on: "lead",
+        cell: (row) => id(row.txHash, { href: to.x("tx", row.txHash), what: "transaction ID", head: 14 }),
       },
-      { name: "Index", right: true, minor: true, cell: (row) => whole(row.index) },
-      { name: "Accepted", right: true, cell: (row) => time(Date.parse(row.timestamp) / 1000) },
+      { name: "Type", on: "below", cell: (row) => badge(row.txType.replace(/Tx$/, "")) },
+      {
+        name: "Block",
+        on: "side",
+        right: true,
+        cell: (row) => {
+          const height = row.blockHeight ?? row.blockNumber;
+          return height === undefined ? "–" : h("a.number", { href: to.x("block", height) }, whole(height));
+        },
+      },
+      { name: "Time", on: "aside", right: true, cell: (row) => time(row.timestamp) },
     ],
-    load,
+    load: async (pageToken) => {
+      const page = await maybe(onNetwork("/blockchains/x-chain/transactions", { pageSize: 25, pageToken }, signal));
+      return page && { rows: page.transactions, next: page.nextPageToken };
+    },
   });
 }
 
@@ -138,7 +152,7 @@ async function assets(signal) {
         on: "below",
         cell: (row) => id(row.id, { href: to.x("asset", row.id), what: "asset ID", head: 14 }),
       },
-      { name: "Created", on: "aside", right: true, cell: (row) => time(Date.parse(row.timestamp) / 1000) },
+      { name: "Created", on: "aside", right: true, cell: (row) => createdAt(row.id, signal) },
     ],
     load: async (until) => {
       const page = await load(until);

@@ -5,6 +5,7 @@ import { assetAmount, assetName } from "../assets.js";
 import { fromHex } from "../wire.js";
 import { dateTime, whole } from "../format.js";
 import { badge, card, clip, crumbs, facts, header, id, to } from "../parts.js";
+import { chainFacts, inputOwners, listedTx } from "../x-facts.js";
 
 export function txKind(tx) {
   if (tx.initialStates) return "create asset";
@@ -14,7 +15,10 @@ export function txKind(tx) {
 }
 
 export async function render({ params, signal }) {
-  const { tx } = await node("/ext/bc/X", "avm.getTx", { txID: params.id, encoding: "json" }, signal);
+  const [{ tx }, listed] = await Promise.all([
+    node("/ext/bc/X", "avm.getTx", { txID: params.id, encoding: "json" }, signal),
+    listedTx(params.id, signal),
+  ]);
   const unsigned = tx.unsignedTx;
   const inputs = [
     ...(unsigned.inputs || []),
@@ -36,6 +40,7 @@ export async function render({ params, signal }) {
     card(
       "Details",
       facts([
+        ...chainFacts(listed),
         unsigned.name !== undefined && [
           "Created asset",
           assetName(tx.id),
@@ -55,7 +60,7 @@ export async function render({ params, signal }) {
       h(
         "div.flow",
         {},
-        h("div", {}, h("h2", {}, `Inputs (${inputs.length})`), inputs.map(inputBox)),
+        h("div", {}, h("h2", {}, `Inputs (${inputs.length})`), inputs.map((one) => inputBox(one, listed))),
         icon("arrow"),
         h(
           "div",
@@ -93,11 +98,12 @@ function memo(hex) {
   return /^[\x20-\x7e\s]*$/.test(text) ? clip(text, 500) : h("span.mono", {}, clip(hex, 500));
 }
 
-function inputBox(one) {
+function inputBox(one, listed) {
   return h(
     "div.utxo",
     {},
     h("div", {}, assetAmount(one.input.amount, one.assetID), one.imported && badge("imported")),
+    inputOwners(listed, one),
     h(
       "div.quiet",
       {},

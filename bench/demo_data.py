@@ -20,6 +20,7 @@ DATA = ROOT / "src" / "icefall" / "demo" / "data"
 CHAINS = ("cchain-1", "demo-1")
 META = ("chainId", "clientVersion", "lastBlock", "genesisHash")
 COPIED = ("blocks.jsonl.xz", "state.jsonl.xz", "tokens.json.xz")
+TOKEN_LIST = "token-list.json"  # written for the demo: its logos are drawn by hand
 EUR_IN_USD = 1.16
 PRICED = {"alpha": 2.4, "beta": 0.35, "tollHonest": 11.0}  # in usd, on the first day
 
@@ -30,6 +31,8 @@ def create(data: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name in COPIED:
             shutil.copyfile(VECTORS / "evm" / chain / name, folder / name)
+        if (listed := VECTORS / "evm" / chain / TOKEN_LIST).is_file():
+            shutil.copyfile(listed, folder / TOKEN_LIST)
         meta = json.loads(lzma.decompress((VECTORS / "evm" / chain / "meta.json.xz").read_bytes()))
         _write(folder / "meta.json.xz", [{key: meta[key] for key in META}])
         prices = json.dumps(_prices(meta), indent=1) + "\n"

@@ -138,7 +138,7 @@ def test_unknown_parameters_are_ignored(row: Rest, app: InProcess) -> None:
     path = path_of(row)
     plain = app.get(path, row.verb)
     assert plain.status in (200, 404, 503)  # the example's transaction and contract are not there; state is not either
-    for query in ("rltoken=x", "sortBy=timestamp&sortBy=x", "%ff=%ff", "=", "&&&", "a[b]=c&d;e"):
+    for query in ("rltoken=x", "sortedBy=timestamp&sortedBy=x", "%ff=%ff", "=", "&&&", "a[b]=c&d;e"):
         reply = app.get(f"{path}{'&' if '?' in path else '?'}{query}", row.verb)
         assert (reply.status, without_token(reply)) == (plain.status, without_token(plain))
 

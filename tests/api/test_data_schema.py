@@ -43,6 +43,8 @@ def real(case: Any) -> Any:
         "blockId": [tx["here"]["blockNumber"], tx["here"]["blockHash"]],
         "txHash": [tx["here"]["txHash"]],
     }
+    if case.operation.path.endswith("/tokens/{address}"):
+        names |= {"address": [address_text(one) for one in sorted(shown.tokens)]}
     if "tokenId" in (case.path_parameters or {}):
         nft = chance.choice([move for one in shown.blocks for move in one.rows.erc721_transfers])
         names |= {"address": [address_text(nft.token)], "tokenId": [str(nft.token_id)]}

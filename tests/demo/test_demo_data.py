@@ -23,7 +23,7 @@ def content(path: Path) -> bytes:
 
 def test_demo_data_is_small() -> None:
     sizes = {name: (demo_data.DATA / name).stat().st_size for name in PACKED}
-    assert len(sizes) == 11
+    assert len(sizes) == 12
     assert sum(sizes.values()) < SIZE_MAX, sizes
 
 

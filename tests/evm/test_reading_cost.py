@@ -35,7 +35,7 @@ STATEMENTS = [
 ]
 ROLLBACK = ("icefall.evm.storing", "rollback.sql")
 # What is scanned in a plan and is no table: one row, a list that was given, or the rows found by the steps before.
-FEW_ROWS = ("CONSTANT ROW", "json_each", "newest", "oldest", "page", "rolled_back", "wanted")
+FEW_ROWS = ("CONSTANT ROW", "counted", "json_each", "newest", "oldest", "page", "rolled_back", "wanted")
 BUSY, QUIET, TOKEN = b"\x01" * 20, b"\x02" * 20, b"\x03" * 20
 MANY, FEW = 50_000, 10  # whether a list is walked or sought is seen long before that
 

@@ -9,8 +9,8 @@ from tests.api.data_naive import address_text
 from tests.explorer.browser import chromium, needs_chromium, tab
 from tests.server import serving
 
+from icefall.compose.labels import labels_of
 from icefall.errors import StartRefused
-from icefall.web.labels import labels_of
 
 ANN, BEN = address_text(made_chain.ANN), address_text(made_chain.BEN)
 HOSTILE = '<img src=x onerror="window.attacked = true">'

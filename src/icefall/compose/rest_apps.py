@@ -24,6 +24,7 @@ from icefall.compose.app_parts import (
 )
 from icefall.compose.contract_abis import AbiParts
 from icefall.compose.export_jobs import ExportJobs, export_services
+from icefall.compose.labels import labels_of
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
@@ -34,7 +35,6 @@ from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.abis import ContractAbis
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.status import IndexerCalls
-from icefall.web.labels import labels_of
 from icefall.web.site import Explorer, Link
 from icefall.webhooks.model import PRIMARY
 

@@ -11,7 +11,6 @@ from importlib.resources.abc import Traversable
 from typing import NamedTuple
 
 from icefall import __version__
-from icefall.web.labels import Labels
 
 FOLDER = "/explorer/"  # the page itself is at /, and refers to these by relative addresses
 MEDIA = {
@@ -129,7 +128,9 @@ class Answer(NamedTuple):
 class Explorer:
     """The Explorer's page, its files, and what it must know of this installation."""
 
-    def __init__(self, node: Link, metrics: Link, ipfs_gateway: str, labels: Labels | None = None) -> None:
+    def __init__(
+        self, node: Link, metrics: Link, ipfs_gateway: str, labels: dict[str, dict[str, str]] | None = None
+    ) -> None:
         self._files = explorer_files()
         self._inlined = inlined_hashes()
         self._node = node

@@ -96,7 +96,7 @@ def test_tokens_of_other_chains_are_left_out_whatever_they_are() -> None:
     assert parsed(other, GOLD, {"chainId": 8}, GOLD) == {ADDRESS: ListedToken("Gold", "GLD", 9, LOGO)}
 
 
-LONG, DATA = "https://a/" + "x" * 2048, "data:image/png;base64,AA"
+LONG, DATA = "https://a/" + "x" * 2048, "data:text/html;base64,AA"
 
 
 @pytest.mark.parametrize(

@@ -64,16 +64,17 @@ order by p.token_address limit :limit;
 
 -- A token of the operator's list that has the name, which is in lower case. The oldest of that name are looked at.
 -- name: listed_with_name
-select lower(o.name), a.address
-from (select t.token, t.name from token t where t.name is not null and lower(t.name) = ? order by t.token limit 1000) o
-join address a on a.id = o.token join listed_token l on l.token_address = a.address
+select lower(oldest.name), a.address
+from (select t.token, t.name from token t where t.name is not null and lower(t.name) = ?
+    order by t.token limit 1000) oldest
+join address a on a.id = oldest.token join listed_token l on l.token_address = a.address
 limit 1;
 
 -- postgres: listed_with_name
 select k.name, (
     select a.address
     from (select t.token from token t where t.name is not null and lower(t.name collate "C") = k.name
-        order by t.token limit 1000) o
-    join address a on a.id = o.token join listed_token l on l.token_address = a.address
+        order by t.token limit 1000) oldest
+    join address a on a.id = oldest.token join listed_token l on l.token_address = a.address
     limit 1)
 from unnest(?::text[]) as k(name);

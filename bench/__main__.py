@@ -25,7 +25,7 @@ SUITES = {
     "explorer": "home page of the Explorer: first paint and bytes",
     "stores": "SQLite and the servers of --store: rows in, disk, and pages",
     "peers": "SQD, Ponder and ethereum-etl beside ours: transfers per second, CPU, memory, disk, and pages",
-    "peers.avalanchego": "node API beside AvalancheGo, given by ICEFALL_AVALANCHEGO: CPU per request",
+    "peers.avalanchego": "node API beside AvalancheGo, given by ICEFALL_TEST_AVALANCHEGO: CPU per request",
     "first_answer": "seconds from `make up` to the first answer of each API",
 }
 _PACKAGES = {"peers": "peers.table"}

@@ -1,35 +1,37 @@
 """Node calls beside AvalancheGo: server CPU per request, in one run and on the same history.
 
-The program is given by ICEFALL_AVALANCHEGO, built from its source:
+The program is given by ICEFALL_TEST_AVALANCHEGO, built from its source:
 
     go mod init x && go get github.com/ava-labs/avalanchego@v1.14.2
     go build -o avalanchego github.com/ava-labs/avalanchego/main
 
-It runs a local network of one node, which gets some X-Chain blocks and is followed by Icefall.
+It runs a local network of one node, which gets some blocks of X and P and is followed by Icefall.
 """
 
 import json
 import os
-import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
+from tests.go_node import GoNode, go_node
+from tests.platform_wallet import ADDRESS_TEXT as P_ADDRESS_TEXT
+from tests.platform_wallet import PlatformWallet, genesis_signers
 from tests.server import JSON_TYPE, Server, serving
 
 from bench.ledger import ADDRESS_TEXT, issue, richest, transfer
 from bench.load import descendants, measure, worker_pids
 from bench.serving import call
 from icefall.wire.avm.utxos import produced
+from icefall.wire.ids import NODE_ID_PREFIX, id_text, short_id_text
+from icefall.wire.pvm.warp import first_validation_id
 
-PROGRAM = "ICEFALL_AVALANCHEGO"
+PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
 BLOCKS = 66  # after the first one: a range of 64 that begins at the second must fit
 OUTPUTS = 10
-_START_S, _POLL_S = 120.0, 0.1
+_POLL_S = 0.1
 
 
 class NodeCall(NamedTuple):
@@ -39,63 +41,6 @@ class NodeCall(NamedTuple):
     path: str
     body: bytes
     aim: float
-
-
-class GoNode:
-    """A running AvalancheGo."""
-
-    def __init__(self, process: subprocess.Popen[bytes], data_dir: Path) -> None:
-        self.process = process
-        self._context = data_dir / "process.json"
-
-    def url(self) -> str:
-        return str(json.loads(self._context.read_bytes())["uri"])
-
-    def call(self, path: str, method: str, params: Any = None) -> Any:
-        request = urllib.request.Request(self.url() + path, call(method, params), {"content-type": JSON_TYPE})
-        with urllib.request.urlopen(request) as answer:
-            return json.load(answer)
-
-    def is_ready(self) -> bool:
-        try:
-            return bool(self.call("/ext/info", "info.isBootstrapped", {"chain": "X"})["result"]["isBootstrapped"])
-        except (OSError, KeyError, json.JSONDecodeError):
-            return False
-
-
-@contextmanager
-def _go_node(program: str, folder: Path) -> Iterator[GoNode]:
-    folder.mkdir()
-    with (folder / "terminal.txt").open("wb") as terminal:
-        process = subprocess.Popen(
-            [
-                program,
-                "--network-id=local",
-                "--sybil-protection-enabled=false",
-                "--index-enabled=true",
-                "--fd-limit=15000",
-                f"--data-dir={folder}",
-                "--http-port=0",
-                "--staking-port=0",
-            ],
-            stdout=terminal,
-            stderr=terminal,
-        )
-    node = GoNode(process, folder)
-    try:
-        _await(node.is_ready, process, folder / "terminal.txt")
-        yield node
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def _await(done: Any, process: subprocess.Popen[bytes], output: Path) -> None:
-    deadline = time.monotonic() + _START_S
-    while not done():
-        assert process.poll() is None, output.read_text()
-        assert time.monotonic() < deadline, output.read_text()
-        time.sleep(_POLL_S)
 
 
 def _grow(node: GoNode) -> str:
@@ -128,28 +73,73 @@ def _calls(txid: str) -> list[NodeCall]:
     ]
 
 
+class PlatformHistory(NamedTuple):
+    """What the P-Chain was given: texts of IDs, and its height."""
+
+    txid: str
+    subnet_id: str
+    validation_id: str
+    height: int
+
+
+def _grow_platform(node: GoNode) -> PlatformHistory:
+    """An L1, some delegations, and outputs of the key."""
+    wallet = PlatformWallet(node)
+    subnet_id = wallet.create_subnet()
+    wallet.convert(subnet_id, [10**9] * 4)
+    end = int(time.time()) + 2 * 24 * 3600
+    for node_id, _ in genesis_signers():
+        wallet.delegate(node_id, 25 * 10**9, end)
+    txid = wallet.split(OUTPUTS, 10**9)
+    height = int(wallet.call("getHeight", {})["height"])
+    return PlatformHistory(id_text(txid), id_text(subnet_id), id_text(first_validation_id(subnet_id, 1)), height)
+
+
+def _platform_calls(of: PlatformHistory) -> list[NodeCall]:
+    node_id = NODE_ID_PREFIX + short_id_text(genesis_signers()[0][0])
+    rows: list[tuple[str, str, dict[str, Any]]] = [
+        ("getHeight", "getHeight", {}),
+        ("getTx hex", "getTx", {"txID": of.txid, "encoding": "hex"}),
+        ("getTx json", "getTx", {"txID": of.txid, "encoding": "json"}),
+        ("getBlock", "getBlockByHeight", {"height": of.height, "encoding": "hex"}),
+        ("getUTXOs (10)", "getUTXOs", {"addresses": [P_ADDRESS_TEXT], "limit": OUTPUTS}),
+        ("getBalance", "getBalance", {"addresses": [P_ADDRESS_TEXT]}),
+        ("getCurrentValidators", "getCurrentValidators", {}),
+        ("getCurrentValidators of a node", "getCurrentValidators", {"nodeIDs": [node_id]}),
+        ("getValidatorsAt, past", "getValidatorsAt", {"height": of.height - 3}),
+        ("getSubnet", "getSubnet", {"subnetID": of.subnet_id}),
+        ("getL1Validator", "getL1Validator", {"validationID": of.validation_id}),
+    ]
+    return [
+        NodeCall(f"platform.{label}", "/ext/bc/P", call(f"platform.{method}", params), 1.0)
+        for label, method, params in rows
+    ]
+
+
 def run() -> None:
     program = os.environ.get(PROGRAM, "")
     if not program:
         print(f"peers.avalanchego: skipped, {PROGRAM} does not name a program")
         return
-    with TemporaryDirectory() as folder, _go_node(program, Path(folder) / "go") as node:
+    with TemporaryDirectory() as folder, go_node(program, Path(folder) / "go") as node:
         version = node.call("/ext/info", "info.getNodeVersion")["result"]["version"]
         txid = _grow(node)
+        platform = _grow_platform(node)
         height = int(node.call("/ext/bc/X", "avm.getHeight")["result"]["height"])
         following = [f"--upstream={node.url()}", "--index-enabled=true", "--network-id=local"]
         with serving("node", Path(folder) / "icefall", *following) as server:
-            _await_height(server, height)
+            _await_height(server, "/ext/bc/X", "avm.getHeight", height)
+            _await_height(server, "/ext/bc/P", "platform.getHeight", platform.height)
             print(f"peers.avalanchego: {version} and Icefall, which follows it, with {height} X-Chain blocks;")
             print("  one worker, keep-alive connections on loopback; CPU of the server in us per request")
             print(f"  {'call':<32}{'Go node':>9}{'Icefall':>9}{'ratio':>8}{'aim':>7}")
-            for one in _calls(txid):
+            for one in (*_calls(txid), *_platform_calls(platform)):
                 _compare(node, server, one)
 
 
-def _await_height(server: Server, height: int) -> None:
+def _await_height(server: Server, path: str, method: str, height: int) -> None:
     """A followed chain that is bootstrapping answers with an error, and then for a while with less."""
-    while int(server.call("/ext/bc/X", "avm.getHeight").get("result", {}).get("height", 0)) < height:
+    while int(server.call(path, method, {}).get("result", {}).get("height", 0)) < height:
         time.sleep(_POLL_S)
 
 

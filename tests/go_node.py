@@ -1,0 +1,74 @@
+"""A running AvalancheGo, which the caller names: tests and benchmarks beside a real node."""
+
+import json
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.server import JSON_TYPE
+
+_START_S, _POLL_S = 120.0, 0.1
+
+
+class GoNode:
+    """A running AvalancheGo."""
+
+    def __init__(self, process: subprocess.Popen[bytes], data_dir: Path) -> None:
+        self.process = process
+        self._context = data_dir / "process.json"
+
+    def url(self) -> str:
+        return str(json.loads(self._context.read_bytes())["uri"])
+
+    def call(self, path: str, method: str, params: Any = None) -> Any:
+        body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params or {}}).encode()
+        request = urllib.request.Request(self.url() + path, body, {"content-type": JSON_TYPE})
+        with urllib.request.urlopen(request) as answer:
+            return json.load(answer)
+
+    def is_ready(self) -> bool:
+        try:
+            return bool(self.call("/ext/info", "info.isBootstrapped", {"chain": "X"})["result"]["isBootstrapped"])
+        except (OSError, KeyError, json.JSONDecodeError):
+            return False
+
+
+@contextmanager
+def go_node(program: str, folder: Path, *flags: str) -> Iterator[GoNode]:
+    """Run the program as a local network of one node."""
+    folder.mkdir()
+    with (folder / "terminal.txt").open("wb") as terminal:
+        process = subprocess.Popen(
+            [
+                program,
+                "--network-id=local",
+                "--sybil-protection-enabled=false",
+                "--index-enabled=true",
+                "--fd-limit=15000",
+                f"--data-dir={folder}",
+                "--http-port=0",
+                "--staking-port=0",
+                *flags,
+            ],
+            stdout=terminal,
+            stderr=terminal,
+        )
+    node = GoNode(process, folder)
+    try:
+        _await(node.is_ready, process, folder / "terminal.txt")
+        yield node
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _await(done: Any, process: subprocess.Popen[bytes], output: Path) -> None:
+    deadline = time.monotonic() + _START_S
+    while not done():
+        assert process.poll() is None, output.read_text()
+        assert time.monotonic() < deadline, output.read_text()
+        time.sleep(_POLL_S)

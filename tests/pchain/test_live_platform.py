@@ -1,0 +1,152 @@
+"""A real AvalancheGo followed by Icefall: after every transaction both have the same P-Chain.
+
+ICEFALL_TEST_AVALANCHEGO names the program (bench/peers/avalanchego.py says how it is built); without it nothing runs.
+Transactions are sent through Icefall, as by a client that has it for its node.
+"""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.go_node import GoNode, go_node
+from tests.platform_wallet import ADDRESS_TEXT, PlatformWallet, genesis_signers
+from tests.server import Server, serving
+from tests.waiting import LIMIT_S
+
+from icefall.wire.ids import PRIMARY_NETWORK, hash256, id_from_text, id_text
+from icefall.wire.pvm.warp import first_validation_id
+
+PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
+AVAX = 10**9
+_FLAGS = ("--min-stake-duration=10s", "--uptime-requirement=0")
+_POLL_S = 0.2
+
+
+class Compared:
+    """Both nodes. `subnets` and `validations` are asked about from when they are known on."""
+
+    def __init__(self, go: GoNode, ours: Server) -> None:
+        self._nodes: tuple[Any, Any] = (go, ours)
+        self.subnets = [PRIMARY_NETWORK]
+        self.validations: list[bytes] = []
+        self.heights: set[int] = set()
+
+    def _ask(self, node: Any, method: str, params: dict[str, Any]) -> Any:
+        return node.call("/ext/bc/P", f"platform.{method}", params).get("result")
+
+    def height(self, node: Any) -> int:
+        return int(self._ask(node, "getHeight", {})["height"])
+
+    def _state(self, node: Any, height: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for method in ("getTimestamp", "getFeeState", "getValidatorFeeState", "getCurrentSupply"):
+            found[method] = self._ask(node, method, {})
+        for subnet_id in map(id_text, self.subnets):
+            at = {"subnetID": subnet_id, "height": height}
+            found[f"set of {subnet_id}"] = self._ask(node, "getValidatorsAt", at)
+            found[f"stake of {subnet_id}"] = self._ask(node, "getTotalStake", {"subnetID": subnet_id})
+        for validation_id in map(id_text, self.validations):
+            found[validation_id] = self._ask(node, "getL1Validator", {"validationID": validation_id})
+        for source in ("", "X", "C"):
+            asked = {"addresses": [ADDRESS_TEXT], **({"sourceChain": source} if source else {})}
+            found[f"outputs {source}"] = sorted(self._ask(node, "getUTXOs", asked)["utxos"])
+        return found
+
+    def check(self) -> None:
+        """Wait until both are at one height, and compare them there."""
+        go, ours = self._nodes
+        deadline = time.monotonic() + LIMIT_S
+        while True:
+            height = self.height(go)
+            if self.height(ours) == height:
+                states = self._state(go, height), self._state(ours, height)
+                if self.height(go) == self.height(ours) == height:
+                    break
+            assert time.monotonic() < deadline, "Icefall does not follow"
+            time.sleep(_POLL_S)
+        assert states[1] == states[0], height
+        self.heights.add(height)
+
+
+def test_both_have_the_same_chain_after_every_transaction(tmp_path: Path) -> None:
+    program = os.environ.get(PROGRAM, "")
+    if not program:
+        pytest.skip(f"{PROGRAM} does not name an AvalancheGo")
+    with go_node(program, tmp_path / "go", *_FLAGS) as node:
+        following = [f"--upstream={node.url()}", "--index-enabled=true", "--network-id=local"]
+        with serving("node", tmp_path / "icefall", *following) as server:
+            compared = Compared(node, server)
+            compared.check()
+            wallet = PlatformWallet(server)
+            _issue_all(node, wallet, compared)
+
+
+def _issue_all(node: GoNode, wallet: PlatformWallet, compared: Compared) -> None:
+    nodes = [node_id for node_id, _ in genesis_signers()]
+    chains = [
+        id_from_text(node.call("/ext/info", "info.getBlockchainID", {"alias": alias})["result"]["blockchainID"])
+        for alias in ("X", "C")
+    ]
+
+    def soon(seconds: int) -> int:
+        return int(time.time()) + seconds
+
+    wallet.split(12, AVAX)
+    compared.check()
+    for chain_id in chains:
+        wallet.export(chain_id, 3 * AVAX)
+        compared.check()
+    wallet.delegate(nodes[0], 25 * AVAX, soon(30))
+    compared.check()
+    made = hash256(b"a node that is not there")[:20]
+    wallet.validate(made, 2_000 * AVAX, soon(60))
+    compared.check()
+    wallet.delegate(made, 26 * AVAX, soon(40))
+    compared.check()
+    subnet_id = wallet.create_subnet()
+    compared.subnets.append(subnet_id)
+    compared.check()
+    wallet.create_chain(subnet_id)
+    wallet.add_subnet_validator(subnet_id, nodes[0], soon(25))
+    compared.check()
+    wallet.add_subnet_validator(subnet_id, nodes[1], soon(4_000))
+    compared.check()
+    wallet.remove_subnet_validator(subnet_id, nodes[1])
+    wallet.transfer_ownership(subnet_id)
+    compared.check()
+    wallet.convert(subnet_id, [AVAX, 15, 0])
+    compared.validations = [first_validation_id(subnet_id, position) for position in range(3)]
+    compared.check()
+    wallet.increase_balance(compared.validations[0], AVAX)
+    compared.check()
+    _await_eviction(wallet, compared)
+    wallet.increase_balance(compared.validations[1], AVAX)
+    compared.check()
+    wallet.disable(compared.validations[0])
+    compared.check()
+    _await_rewards(compared)
+
+
+def _await_eviction(wallet: PlatformWallet, compared: Compared) -> None:
+    """The second validator of the L1 has a balance for some seconds only."""
+    asked = {"validationID": id_text(compared.validations[1])}
+    deadline = time.monotonic() + LIMIT_S
+    while wallet.call("getL1Validator", asked)["balance"] != "0":
+        assert time.monotonic() < deadline
+        time.sleep(_POLL_S)
+        compared.check()
+
+
+def _await_rewards(compared: Compared) -> None:
+    """All that was staked here ends; each end is a block or two."""
+    deadline = time.monotonic() + LIMIT_S
+    node = compared._nodes[0]
+    while True:
+        compared.check()
+        current = compared._ask(node, "getCurrentValidators", {})["validators"]
+        if len(current) == len(genesis_signers()) and not any(int(one.get("delegatorCount") or 0) for one in current):
+            return
+        assert time.monotonic() < deadline, "a staker does not end"
+        time.sleep(_POLL_S)

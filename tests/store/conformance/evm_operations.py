@@ -170,6 +170,9 @@ def _not_held(chain: ChainStore) -> list[Any]:
     assert {token_id == NO_ID for _, _, token_id in held} == {True, False}
     unknown = [(token, b"\5" * 20, token_id) for token, _, token_id in held[:1] + held[-1:]]
     assert chain.not_held([*held, *unknown]) == unknown
+    owned = chain.read("select a.address, n.token_id from nft_owner n join address a on a.id = n.token")
+    nfts = [(token, bytes(20), unpack_uint(token_id)) for token, token_id in owned]
+    assert chain.not_named([*nfts, *unknown]) == unknown
     return sorted(held)
 
 

@@ -7,8 +7,11 @@ import pytest
 from tests.pchain.recorded import Playback
 from tests.store.conformance.network_operations import network_outcomes
 
-from icefall.db.engine import Store
-from icefall.pchain import stakers
+from icefall.db.engine import Store, Transaction
+from icefall.pchain import listing, stakers
+from icefall.pchain import store as writes
+from icefall.pchain.day_sums import DaySums, Frame
+from icefall.pchain.l1_fees import FeeScope
 from icefall.pchain.listing import PlatformLists
 from icefall.pchain.model import StakerState, UtxoState
 from icefall.pchain.periods import SORTED_BY, PeriodSource
@@ -60,7 +63,28 @@ async def pchain_outcomes(store: Store, folder: Path) -> dict[str, Any]:
             some = await reader.atomic_utxos(chain.chain_id, address, NEWEST, 5)
             places = [await reader.atomic_position(chain.chain_id, address, one.utxo_id) for one in some]
             found[f"from {chain.name} {address.hex()}"] = [some, places]
+    found["days"] = await _days(store)
     return found | {"lists": await _lists(store, ledger.height + 1)} | await network_outcomes(store, first)
+
+
+async def _days(store: Store) -> list[Any]:
+    """Every series by day, and what became of outputs."""
+    days = DaySums(store)
+    assert await days.has_fees()
+    await store.write(_end_day)
+    found: list[Any] = []
+    for (subnet_id,) in store.read("select distinct subnet_id from p_stake_day order by subnet_id"):
+        found += [await days.stake(subnet_id, Frame(), 10), await days.staked_by(subnet_id, 0, NEWEST, 10)]
+    for scope, key in store.read("select distinct scope, key from p_l1_fee_day order by scope, key"):
+        found.append(await days.fees((FeeScope(scope), key), Frame(), 10))
+    for (utxo_id,) in store.read("select utxo_id from p_utxo order by position limit 50"):
+        found += store.read(listing.SQL.utxo_history, {"utxo_id": utxo_id})
+    return found
+
+
+def _end_day(tx: Transaction) -> None:
+    """The recorded network lived for less than a day."""
+    tx.run(writes.SQL.put_accrued_day, (1, 5))
 
 
 async def _lists(store: Store, blocks: int) -> list[Any]:

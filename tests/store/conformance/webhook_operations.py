@@ -9,6 +9,7 @@ from icefall.webhooks.delivering import OutboxReader
 from icefall.webhooks.matching import Event, EventDetail
 from icefall.webhooks.outbox import SQL, Outbox, put_events
 
+NEWEST = (1 << 63) - 1
 EVENTS = [
     Event(f"id{number}", "webhook", 5 + number, number, bytes([number]) * 32, b"t" * 32, detail)
     for number, detail in enumerate([msgspec.msgpack.encode(EventDetail(b"r" * 32, 5, None))] * 3)
@@ -30,6 +31,10 @@ async def outbox_outcomes(store: Store) -> list[Any]:
     found += [await reader.after(0), [await reader.event(one.id) for one in EVENTS], await reader.event("none")]
     await store.write(_drop_old)
     found.append(await reader.after(0))
+    span = {"low": 0, "high": NEWEST}
+    found.append(sorted(tuple(row) for row in store.read(SQL.tx_hashes, span)))
+    for (number,) in store.read("select id from address order by id limit 50"):
+        found += [sorted(store.read(one, {**span, "id": number})) for one in (SQL.native_txs, SQL.touching_txs)]
     return found
 
 

@@ -18,6 +18,7 @@ SUITES = {
     "follow": "containers followed per second from a replayed node",
     "ingest": "EVM blocks indexed per second from a replayed node",
     "balances": "the same with balances from storage against balances from logs, in turns",
+    "webhooks": "indexing with watched addresses, and messages delivered while receivers hang",
     "storing": "rows of a million transfers into SQLite, without an upstream: CPU per transfer by tenths",
     "data": "chain data API with a million transfers: CPU per request",
     "caches": "each cache of a data worker: CPU of a page with and without it",

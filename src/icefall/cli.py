@@ -22,7 +22,9 @@ KEY_FLAGS: dict[str, tuple[str, ...]] = {"add": ("name", "tier", "admin"), "list
 ABI_USAGE = "icefall abi add CHAIN ADDRESS FILE, icefall abi list or icefall abi remove CHAIN ADDRESS"
 ABI_WORDS = {"add": 4, "list": 1, "remove": 3}
 WEBHOOKS_USAGE = "icefall webhooks, or icefall webhooks list | show ID | replay ID | test ID"
-WEBHOOK_FLAGS: dict[str, tuple[str, ...]] = {"list": (), "show": (), "replay": ("message", "first", "last"), "test": ()}
+WEBHOOK_FLAGS: dict[str, tuple[str, ...]] = {
+    "list": (), "show": (), "replay": ("message", "first", "last", "since", "until"), "test": (),
+}  # fmt: skip
 EXPORT_FLAGS = ("chain", "table", "from", "to", "format", "partition", "out")
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -255,7 +257,7 @@ VERBS = (
          "[list | show ID | replay ID | test ID]", (
         ("list", "All webhooks, with how many messages wait, were delivered and failed."),
         ("show", "show ID: its state, and its newest messages with what became of them."),
-        ("replay", "replay ID --message=ID, or --first=BLOCK --last=BLOCK: sends them again."),
+        ("replay", "replay ID --message=ID, --first=BLOCK --last=BLOCK or --since=TIME --until=TIME: again."),
         ("test", "test ID: sends a message that is about no transaction."))),
     Verb("exports", "Write the files of exports that were ordered over the API.", _exports),
     Verb("forget", "Delete what is stored of an EVM chain, after asking.", _forget, "CHAIN", (

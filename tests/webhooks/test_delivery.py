@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -239,6 +240,36 @@ def test_answers_of_receivers(kind: str) -> None:
             assert got[0].startswith(b"POST /hook HTTP/1.1\r\n")
             assert b"webhook-id: x" in got[0]
             assert got[0].endswith(b'\r\n\r\n{"a":1}')
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("answers_late", [False, True])
+def test_a_receiver_that_hangs_or_answers_late_has_not_taken_it(answers_late: bool) -> None:
+    async def run() -> None:
+        given_up, ended = asyncio.Event(), asyncio.Event()
+
+        async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(asyncio.IncompleteReadError):  # it gave up before it had sent anything
+                await reader.readuntil(b"\r\n\r\n")
+            await given_up.wait()
+            if answers_late:
+                with suppress(ConnectionError):
+                    writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+                    await writer.drain()
+            writer.close()
+            with suppress(ConnectionError):
+                await writer.wait_closed()
+            ended.set()
+
+        access = receiver_access()
+        access._fetcher.limits = msgspec.structs.replace(access._fetcher.limits, total_s=1.0)
+        async with listening(handle) as url:
+            outcome = await access.send(url, b"{}", {})
+            given_up.set()
+            await ended.wait()
+        assert not outcome.is_taken
+        assert outcome.code == 0
 
     asyncio.run(run())
 

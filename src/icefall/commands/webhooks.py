@@ -100,10 +100,17 @@ async def _replay(parts: WebhookParts, webhook: Webhook, flags: Mapping[str, str
             raise StartRefused(f"webhook {webhook.id} has no message {flags['message']}")
         wanted = [found.id]
     else:
-        low, high = _number(flags, "first", 0), _number(flags, "last", 2**53)
-        which = MessageFilter(low=low, high=high + 1)
-        if not {"first", "last"} & set(flags):
-            raise StartRefused("icefall webhooks replay needs --message=ID, or --first=BLOCK and --last=BLOCK")
+        which = MessageFilter(
+            low=_number(flags, "first", 0),
+            high=_number(flags, "last", 2**53) + 1,
+            first=_number(flags, "since", 0),
+            last=_number(flags, "until", 2**53) + 1,
+        )
+        if not {"first", "last", "since", "until"} & set(flags):
+            raise StartRefused(
+                "icefall webhooks replay needs --message=ID, --first=BLOCK and --last=BLOCK, or --since=TIME and "
+                "--until=TIME"
+            )
         wanted = [one.id for one in await parts.messages.page(webhook.id, which, NUMBER_MAX, REPLAYED_MAX)]
     count = await parts.messages.replay(wanted, time.time())
     return f"{count} messages will be sent again."
@@ -112,8 +119,13 @@ async def _replay(parts: WebhookParts, webhook: Webhook, flags: Mapping[str, str
 def _number(flags: Mapping[str, str], name: str, default: int) -> int:
     text = flags.get(name, str(default))
     if not (text.isascii() and text.isdigit()):
-        raise StartRefused(f"--{name} must be the number of a block")
+        raise StartRefused(f"--{name} must be {_RANGES[name]}")
     return int(text)
+
+
+_RANGES = dict.fromkeys(("first", "last"), "the number of a block") | dict.fromkeys(
+    ("since", "until"), "a time in Unix seconds"
+)
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:

@@ -17,6 +17,7 @@ from icefall.compose.served_network import served_network
 from icefall.compose.stores import StoreName, Stores, stores_of
 from icefall.compose.webhooks import ReceiverAccess, WebhookParts
 from icefall.config.settings import Config
+from icefall.db.engine import StoreDenied
 from icefall.errors import Unavailable
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.status import decode_status
@@ -76,7 +77,10 @@ def _network(config: Config, stores: Stores, *, with_engine: bool) -> PrimaryNet
     """The primary network, where there is a node's store; None: only EVM chains have webhooks."""
     if not with_engine and StoreName("node") not in stores.names():
         return None
-    return served_network(config, stores)
+    try:
+        return served_network(config, stores)
+    except StoreDenied:  # a reader whose grants leave the node out still delivers what is about EVM chains
+        return None
 
 
 async def _body(

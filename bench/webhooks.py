@@ -1,0 +1,214 @@
+"""Webhooks: the CPU of indexing with none, one and 100,000 watched addresses, and messages delivered to 100 receivers,
+of which none or ten hang.
+
+ICEFALL_BENCH_BLOCKS and ICEFALL_BENCH_MESSAGES set how much.
+"""
+
+import asyncio
+import multiprocessing
+import os
+import resource
+import shutil
+import time
+from collections.abc import Awaitable, Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from uuid import uuid4
+
+from bench.evm_chain import CHAIN_ID, TransferChain
+from bench.evm_upstream import EncodedChain, upstream
+from bench.ingest import ADDRESSES, PER_BLOCK, indexed
+from icefall.access.store import ReopenedStore
+from icefall.compose.stores import Stores
+from icefall.compose.webhooks import ReceiverAccess
+from icefall.db.engine import Transaction
+from icefall.observe.log import quiet
+from icefall.webhooks.delivering import Delivery, StoredEvent
+from icefall.webhooks.messages import WebhookMessages
+from icefall.webhooks.model import ACTIVE, EVM_ACTIVITY, PENDING, Message, Webhook
+from icefall.webhooks.registry import SQL, WebhookRegistry
+from icefall.webhooks.secrets import SecretBox, WebhookSecrets
+
+BLOCKS, ROUNDS = 2_000, 2
+MESSAGES, RECEIVERS, HANGING, PER_S = 10_000, 100, 10, 250
+_BODY = b'{"event":{"transaction":{"txHash":"0x00"}},"eventType":"address_activity"}' + b" " * 1500
+
+
+def run() -> None:
+    _ingest()
+    _deliver()
+
+
+def webhook_of(chain_id: str, url: str) -> Webhook:
+    return Webhook(
+        str(uuid4()), "", EVM_ACTIVITY, chain_id, url, "", "", ACTIVE, "", 0, 0, "[]", 0, 0, None, time.time_ns()
+    )
+
+
+class Access:
+    """The access store of an installation, with what is about webhooks."""
+
+    def __init__(self, data_dir: Path) -> None:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        stores = Stores(data_dir)
+        stores.access_writer().ensure()
+        self._reader = stores.access_reader()
+        self.store = ReopenedStore(stores.access_store)
+        self.registry = WebhookRegistry(self._reader, self.store)
+        self.messages = WebhookMessages(self._reader, self.store)
+        self.secrets = WebhookSecrets(self.registry, SecretBox(data_dir / "webhook.key"))
+
+    def close(self) -> None:
+        self.store.close()
+        self._reader.close()
+
+
+# -- indexing ------------------------------------------------------------------------------------------------------
+
+
+def _ingest() -> None:
+    blocks = int(os.environ.get("ICEFALL_BENCH_BLOCKS", BLOCKS))
+    chain = TransferChain(PER_BLOCK, ADDRESSES)
+    encoded = list(chain.blocks(blocks))
+    transfers = sum(one.block.count(b'"0xa9059cbb') for one in encoded)
+    print(f"webhooks: {blocks} blocks with {transfers} transfers, the least of {ROUNDS} runs")
+    print(f"  {'watched addresses':<34}{'CPU us per transfer':>20}{'of none':>9}")
+    cases = {"none": (0, 0), "1 of 1 webhook": (1, 1), "100,000 of 1,000 webhooks": (1_000, 100)}
+    least = dict.fromkeys(cases, float("inf"))
+    served = upstream(EncodedChain(CHAIN_ID, encoded, chain.state, chain.read_by))
+    with served as (url, _pid), TemporaryDirectory() as folder:
+        config = Path(folder) / "icefall.toml"
+        config.write_text(f'[[chain]]\nid = "{CHAIN_ID}"\nrpc = "{url}"\n')
+        for _ in range(ROUNDS):
+            for name, (count, each) in cases.items():
+                shutil.rmtree(Path(folder) / "data", ignore_errors=True)
+                asyncio.run(_watch(Path(folder) / "data", count, each))
+                least[name] = min(least[name], indexed(Path(folder), config, len(encoded) - 1).cpu)
+    for name, cpu in least.items():
+        print(f"  {name:<34}{cpu / transfers * 1e6:>20.1f}{cpu / least['none']:>9.3f}")
+
+
+async def _watch(data_dir: Path, count: int, each: int) -> None:
+    """Make webhooks of addresses that no transaction touches."""
+    access = Access(data_dir)
+    for number in range(count):
+        addresses = [(b"\xee" * 12 + (number * each + one).to_bytes(8, "big")) for one in range(each)]
+        await access.registry.add(webhook_of(str(CHAIN_ID), "https://127.0.0.1/"), addresses)
+    access.close()
+
+
+# -- delivery ------------------------------------------------------------------------------------------------------
+
+
+class _Networks:
+    webhook_networks = ("127.0.0.0/8",)
+
+
+def _deliver() -> None:
+    count = int(os.environ.get("ICEFALL_BENCH_MESSAGES", MESSAGES))
+    print(f"webhooks: {count} messages to {RECEIVERS} receivers, {PER_S} committed per second")
+    print(f"  {'receivers that hang':<34}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'RSS MB':>14}")
+    p99 = {}
+    for hanging in (0, HANGING):
+        with TemporaryDirectory() as folder:
+            found = asyncio.run(_delivered(Path(folder), count, hanging))
+            p99[hanging] = found
+    print(f"  p99 with {HANGING} that hang: {p99[HANGING] / p99[0]:.2f} of that without (aim 1.5)")
+
+
+async def _delivered(folder: Path, count: int, hanging: int) -> float:
+    """Deliver while messages are committed; the 99th percentile of the time from commit to receipt."""
+    access = Access(folder)
+    await access.secrets.rotate("")
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("spawn").Process(target=_receive, args=(theirs, hanging), daemon=True)
+    process.start()
+    ports = ours.recv()
+    webhooks = [webhook_of("1", f"http://127.0.0.1:{port}/") for port in ports]
+    for one in webhooks:
+        await access.registry.add(one, [b"\x01" * 20])
+    send: Callable[..., Awaitable[object]] = ReceiverAccess(_Networks()).send  # type: ignore[arg-type]
+    delivery = Delivery(access.registry, access.messages, access.secrets, [], _no_body, send, quiet())  # type: ignore[arg-type]
+    running = asyncio.create_task(delivery.run())
+    began_cpu, rss = time.process_time(), _rss_mb()
+    made: dict[str, float] = {}
+    began = time.monotonic()
+    for first in range(0, count, RECEIVERS):
+        made |= await _commit(access, webhooks, first)
+        await asyncio.sleep(max(0.0, began + first / PER_S - time.monotonic()))
+    wanted = {one for number, one in enumerate(made) if number % RECEIVERS >= hanging}
+    got: dict[str, float] = {}
+    while not wanted <= got.keys():
+        ours.send(len(got))
+        got |= await asyncio.to_thread(ours.recv)
+        await asyncio.sleep(0.1)
+    cpu = time.process_time() - began_cpu
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    process.kill()
+    access.close()
+    took = sorted(got[one] - made[one] for one in wanted)
+    p50, p99 = (took[int(len(took) * part)] for part in (0.5, 0.99))
+    memory = f"{rss:.0f} -> {_rss_mb():.0f}"
+    print(f"  {hanging:<34}{p50 * 1e3:>9.0f}{p99 * 1e3:>9.0f}{cpu / len(took) * 1e6:>9.0f}{memory:>14}", flush=True)
+    return p99
+
+
+async def _no_body(webhook: Webhook, message: Message, event: StoredEvent) -> bytes:
+    raise AssertionError("every message has its body")
+
+
+async def _commit(access: Access, webhooks: list[Webhook], number: int) -> dict[str, float]:
+    """Commit a message to each webhook; when that was, by their IDs."""
+    now = time.time()
+    rows = [
+        Message(
+            str(uuid4()), "event", one.id, number + at, "activity", PENDING, "1", number, b"", now, 0, now, None, _BODY
+        )
+        for at, one in enumerate(webhooks)
+    ]
+
+    def change(tx: Transaction) -> None:
+        tx.run_many(SQL.add_message, [{name: getattr(row, name) for name in row.__struct_fields__} for row in rows])
+
+    await access.store.write(change)
+    return {row.id: time.time() for row in rows}
+
+
+def _rss_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _receive(pipe: Connection, hanging: int) -> None:
+    asyncio.run(_receivers(pipe, hanging))
+
+
+async def _receivers(pipe: Connection, hanging: int) -> None:
+    """Receivers, the first of which never answer; what came and when is sent on request."""
+    got: dict[str, float] = {}
+
+    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, hangs: bool) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
+        await reader.readexactly(int(fields[b"content-length"]))
+        got[fields[b"webhook-id"].decode()] = time.time()
+        if hangs:
+            await asyncio.sleep(3600)
+        writer.write(b"HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    servers = []
+    for number in range(RECEIVERS):
+
+        async def handler(
+            reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hangs: bool = number < hanging
+        ) -> None:
+            await taken(reader, writer, hangs=hangs)
+
+        servers.append(await asyncio.start_server(handler, "127.0.0.1", 0))
+    pipe.send([one.sockets[0].getsockname()[1] for one in servers])
+    while True:
+        await asyncio.to_thread(pipe.recv)
+        pipe.send(dict(got))

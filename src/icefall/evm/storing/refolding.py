@@ -216,4 +216,4 @@ def _recount(tx: Transaction, pairs: Iterable[Pair]) -> None:
     """Count these holders again, if holders are counted up to somewhere."""
     found = sorted(holders.Pair(ERC20, token, holder) for holder, token in pairs)
     if found and holders.counted_to(tx) >= 0:
-        holders.recount(tx, found, {})
+        holders.recount(tx, found, holders.Moved({}, {}))

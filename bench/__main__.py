@@ -23,6 +23,7 @@ SUITES = {
     "data": "chain data API with a million transfers: CPU per request",
     "caches": "each cache of a data worker: CPU of a page with and without it",
     "lists": "lists over a million rows: first and last pages",
+    "networks": "lists of a P-Chain with a million transactions: CPU beside endpoint 4, first and last pages",
     "explorer": "home page of the Explorer: first paint and bytes",
     "stores": "SQLite and the servers of --store: rows in, disk, and pages",
     "peers": "SQD, Ponder and ethereum-etl beside ours: transfers per second, CPU, memory, disk, and pages",

@@ -29,6 +29,7 @@ from icefall.compose.stores import stores_of
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
 
+TOKEN_SECRET = bytes(32)
 NOW = 1_900_000_000  # after everything that was recorded
 
 
@@ -65,10 +66,15 @@ class NetworkScene:
 
 def networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> AsgiApp:
     """The rows of the interface alone, with the time standing still."""
+    return AsgiApp(plain_networks_app(networks, dialect))
+
+
+def plain_networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> App:
+    """The same, without a protocol around it."""
     rows = [*NETWORKS_ENDPOINTS, *NETWORK_METRICS_ENDPOINTS]
     services: dict[type, Any] = {
         Networks: networks,
-        Paging: Paging(PageTokens(bytes(32))),
+        Paging: Paging(PageTokens(TOKEN_SECRET)),
         NumberPaging: NumberPaging(NumberTokens(bytes(32))),
         NetworkClock: NetworkClock(lambda: NOW),
         Dialect: dialect,
@@ -76,7 +82,7 @@ def networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> AsgiApp:
     meters = CallCounters(counter_labels(rows), None)
     paths = routes_of([*rows], lambda _: True, services, dialect, meters)
     routes = Routes(paths, bases_of(paths), None, full=True)
-    return AsgiApp(App(DATA, routes, dialect, Hosts(["*"]), Origins(["*"], ()), meters, quiet(), [], 5.0))
+    return App(DATA, routes, dialect, Hosts(["*"]), Origins(["*"], ()), meters, quiet(), [], 5.0)
 
 
 async def asked(app: AsgiApp, target: str, body: bytes = b"") -> tuple[int, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.api.networks_naive import NaiveNetwork
 from tests.api.networks_scene import NetworkScene, asked, network_scene, networks_app
 from tests.pchain.recorded import recorded_containers
 from tests.wire.platform_vectors import p_rows
@@ -94,6 +95,25 @@ def naive_burned(tx: t.PlatformTx) -> dict[str, str]:
     if paid:
         left[id_text(unsigned.inputs[0].asset_id)] -= paid
     return {asset: str(amount) for asset, amount in left.items() if amount}
+
+
+def test_imported_outputs_have_the_block_that_exported_them(scene: NetworkScene) -> None:
+    naive = NaiveNetwork(scene.playback.recording)
+    exported = {
+        (one.txid, one.index): (str(tx.height), tx.time, scene.network.addresses(one.owners))
+        for tx in naive.txs
+        for one in tx.made
+        if one.destination == naive.p != one.source
+    }
+    assert exported
+    seen = 0
+    for tx in walked(scene, f"{P}/transactions?txTypes=ImportTx", "transactions", 5):
+        for one in tx["consumedUtxos"]:
+            if one["createdOnChainId"] != naive.p:
+                shown = one["blockNumber"], one["blockTimestamp"], one["addresses"]
+                assert shown == exported[one["txHash"], one["outputIndex"]]
+                seen += 1
+    assert seen
 
 
 def by_asset(amounts: list[Any]) -> dict[str, str]:

@@ -192,7 +192,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/networks/{network}": (2, 2, 2),
         "GET /v1/networks/{network}/blockchains/{blockchainId}/blocks": (2, 2, 2),
         "GET /v1/networks/{network}/blockchains/{blockchainId}/blocks/{blockId}": (1, 1, 1),
-        "GET /v1/networks/{network}/blockchains/{blockchainId}/transactions": (13, 3, 3),
+        "GET /v1/networks/{network}/blockchains/{blockchainId}/transactions": (16, 4, 4),
         "GET /v1/networks/{network}/blockchains/{blockchainId}/transactions/{txHash}": (3, 2, 2),
         "GET /v1/networks/{network}/blockchains/{blockchainId}/transactions:listStaking": (17, 5, 5),
         "GET /v1/networks/{network}/blockchains/{blockchainId}/utxos": (2, 2, 2),

@@ -33,6 +33,7 @@ class AssetName(msgspec.Struct, frozen=True):
     denomination: int = 0
     type: Literal["secp256k1", "nft"] = "secp256k1"
     cap: Literal["fixed", "variable"] = "fixed"
+    shown_id: str = ""  # the ID of the asset as text, where it is kept
 
 
 _MINTING = (MintOutput, NftMintOutput, PropertyMintOutput)
@@ -52,7 +53,7 @@ class AssetNames:
     """The names of assets, which their transactions on the X-Chain gave them and which never change."""
 
     def __init__(self, avax_asset_id: bytes, x_chain: AssetChainReader) -> None:
-        self._known = {avax_asset_id: AssetName("Avalanche", "AVAX", 9)}
+        self._known = {avax_asset_id: AssetName("Avalanche", "AVAX", 9, shown_id=id_text(avax_asset_id))}
         self._x_chain = x_chain
         self._avax = avax_asset_id
 
@@ -77,7 +78,7 @@ class AssetNames:
         """What every shape of an amount says of its asset."""
         found = self._known.get(asset_id, AssetName())
         return {
-            "asset_id": id_text(asset_id),
+            "asset_id": found.shown_id or id_text(asset_id),
             "name": found.name,
             "symbol": found.symbol,
             "denomination": found.denomination,

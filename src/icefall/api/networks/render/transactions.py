@@ -2,20 +2,22 @@
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from icefall.api.networks.network import PrimaryNetwork
 from icefall.api.networks.params import TX_NAMES
 from icefall.api.networks.render.details import details_of
 from icefall.api.networks.render.utxos import exported_utxo, imported_utxo, stored_utxo, sums
-from icefall.api.networks.schema.assets import PlatformUtxoResult
+from icefall.api.networks.schema.assets import NetworkAsset, PlatformUtxoResult
 from icefall.api.networks.schema.transactions import PlatformTransaction
 from icefall.pchain.listing import ListedStaker, ListedTx, ListedUtxo
 from icefall.pchain.model import plain_output
 from icefall.pchain.transactions import stake_of
-from icefall.wire.ids import id_from_text, id_text, input_id
+from icefall.wire.ids import id_text, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.pvm import types as t
 from icefall.wire.pvm.codec import unpack_tx
+from icefall.xchain.outputs import ListedOutput
 
 _REFUNDING = (t.SetL1ValidatorWeightTx, t.DisableL1ValidatorTx)
 
@@ -27,6 +29,7 @@ class TxContext(msgspec.Struct, frozen=True):
     rewards: dict[int, list[ListedUtxo]]  # by the number of the transaction that paid them
     stakers: dict[bytes, ListedStaker]
     reward_txids: dict[bytes, bytes]  # by the staking transaction
+    imported: dict[tuple[bytes, bytes], ListedOutput]  # by the ID and the chain that made it
 
 
 async def rendered_txs(
@@ -65,7 +68,8 @@ async def _context(network: PrimaryNetwork, rows: list[ListedTx], txs: list[t.Pl
                 reward_txids[tx.txid] = await lists.txid_at(first.returned_seq)
     for utxo in (paid for group in rewards.values() for paid in group):
         await network.assets.load([utxo.raw[_ASSET_AT : _ASSET_AT + 32]])
-    return TxContext(utxos, rewards, stakers, reward_txids)
+    imported = await network.outputs.with_ids([utxo_id for tx in txs for utxo_id in _imported(tx)])
+    return TxContext(utxos, rewards, stakers, reward_txids, imported)
 
 
 _ASSET_AT = 2 + 32 + 4  # in a UTXO's bytes: behind the version, the transaction and the index
@@ -76,6 +80,13 @@ def _consumed(tx: t.PlatformTx) -> list[bytes]:
     if not isinstance(unsigned, t.PlatformBaseTx):
         return []
     return [input_id(one.txid, one.output_index) for one in unsigned.inputs]
+
+
+def _imported(tx: t.PlatformTx) -> list[bytes]:
+    unsigned = tx.unsigned
+    if not isinstance(unsigned, t.PlatformImportTx):
+        return []
+    return [input_id(one.txid, one.output_index) for one in unsigned.imported_inputs]
 
 
 def _made(tx: t.PlatformTx) -> list[bytes]:
@@ -110,7 +121,7 @@ def _rendered(
         block_hash=id_text(row.block_id),
         consumed_utxos=consumed,
         emitted_utxos=emitted,
-        value=sums(network, [(id_from_text(one.asset_id), int(one.amount)) for one in emitted]),
+        value=_value(emitted),
         amount_burned=sums(network, burned),
         amount_staked=sums(network, staked),
         amount_l1_validator_balance_burned=sums(network, balance),
@@ -120,6 +131,16 @@ def _rendered(
     )
 
 
+def _value(emitted: list[PlatformUtxoResult]) -> list[NetworkAsset]:
+    """The sums of outputs by asset; those that are nothing are left out."""
+    totals: dict[str, NetworkAsset] = {}
+    for one in emitted:
+        before = totals.get(one.asset_id)
+        amount = int(one.amount) + (int(before.amount) if before is not None else 0)
+        totals[one.asset_id] = replace(one.asset, amount=str(amount)) if before is not None else one.asset
+    return [one for one in totals.values() if one.amount != "0"]
+
+
 def _utxos(
     network: PrimaryNetwork, context: TxContext, row: ListedTx, tx: t.PlatformTx
 ) -> tuple[list[PlatformUtxoResult], list[PlatformUtxoResult]]:
@@ -127,10 +148,10 @@ def _utxos(
     unsigned = tx.unsigned
     consumed = [stored_utxo(network, context.utxos[one], in_tx=True) for one in _consumed(tx) if one in context.utxos]
     if isinstance(unsigned, t.PlatformImportTx):
-        consumed += [
-            imported_utxo(network, row, tx, position, one, unsigned.source_chain)
-            for position, one in enumerate(unsigned.imported_inputs, len(unsigned.inputs))
-        ]
+        source, first = unsigned.source_chain, len(unsigned.inputs)
+        for position, (utxo_id, one) in enumerate(zip(_imported(tx), unsigned.imported_inputs, strict=True), first):
+            made = context.imported.get((utxo_id, source))
+            consumed.append(imported_utxo(network, row, tx, position, one, source, made))
     emitted = [stored_utxo(network, one, in_tx=True, made=True) for one in _stored_emitted(context, row, tx)]
     if isinstance(unsigned, t.PlatformExportTx):
         emitted += [

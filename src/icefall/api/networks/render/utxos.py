@@ -9,10 +9,13 @@ from icefall.api.networks.network import PrimaryNetwork
 from icefall.api.networks.schema.assets import NetworkAsset, PlatformUtxoResult, RewardType
 from icefall.pchain.listing import ListedTx, ListedUtxo
 from icefall.pchain.model import UtxoKind, UtxoState, plain_output
+from icefall.wire.avm.codec import unpack_utxo as unpack_exported
 from icefall.wire.ids import PLATFORM_CHAIN, hash256, id_text, input_id
 from icefall.wire.pvm.codec import unpack_utxo
 from icefall.wire.pvm.types import PlatformInput, PlatformOutput, PlatformTx, StakeableInput
 from icefall.wire.text import checksum_hex
+from icefall.xchain.model import owners_of
+from icefall.xchain.outputs import ListedOutput
 from icefall.xchain.ownership import Signers
 
 _P = id_text(PLATFORM_CHAIN)
@@ -40,6 +43,7 @@ def stored_utxo(
     is one for ever."""
     utxo = unpack_utxo(row.raw)
     amount, stakeable_locktime, owners = plain_output(utxo.output)
+    asset = network.assets.amount(utxo.asset_id, amount)
     is_spent = row.state == UtxoState.SPENT
     is_staked = row.state == UtxoState.STAKED or (made and row.kind == UtxoKind.STAKE)
     return PlatformUtxoResult(
@@ -48,9 +52,9 @@ def stored_utxo(
         utxo_bytes=checksum_hex.encode(row.raw) if with_bytes else UNSET,
         tx_hash=id_text(utxo.txid),
         output_index=utxo.output_index,
-        amount=str(amount),
-        asset_id=id_text(utxo.asset_id),
-        asset=network.assets.amount(utxo.asset_id, amount),
+        amount=asset.amount,
+        asset_id=asset.asset_id,
+        asset=asset,
         block_number=str(row.height or 0),
         block_timestamp=row.created_time,
         created_on_chain_id=_P,
@@ -99,23 +103,33 @@ def exported_utxo(
 
 
 def imported_utxo(
-    network: PrimaryNetwork, row: ListedTx, tx: PlatformTx, position: int, given: PlatformInput, source: bytes
+    network: PrimaryNetwork,
+    row: ListedTx,
+    tx: PlatformTx,
+    position: int,
+    given: PlatformInput,
+    source: bytes,
+    made: ListedOutput | None,
 ) -> PlatformUtxoResult:
-    """An output of another chain that an import consumed. Its owners are those who signed; when and in which block the
-    other chain made it is not known here, and both are 0."""
-    signatures = tx.credentials[position].signatures if position < len(tx.credentials) else ()
-    digest = hash256(tx.raw[: tx.unsigned_size])
+    """An output of another chain that an import consumed. Where the export was not seen (`made` is None), its owners
+    are those who signed, and its block and time are 0."""
+    if made is not None:
+        owners = owners_of(unpack_exported(made.raw).output)
+    else:
+        signatures = tx.credentials[position].signatures if position < len(tx.credentials) else ()
+        digest = hash256(tx.raw[: tx.unsigned_size])
+        owners = tuple(_signers(signature, digest) for signature in signatures)
     amount = given.input.input.amount if isinstance(given.input, StakeableInput) else given.input.amount
     return PlatformUtxoResult(
-        addresses=network.addresses(_signers(signature, digest) for signature in signatures),
+        addresses=network.addresses(owners),
         utxo_id=id_text(input_id(given.txid, given.output_index)),
         tx_hash=id_text(given.txid),
         output_index=given.output_index,
         amount=str(amount),
         asset_id=id_text(given.asset_id),
         asset=network.assets.amount(given.asset_id, amount),
-        block_number="0",
-        block_timestamp=0,
+        block_number="0" if made is None else str(made.created_height),
+        block_timestamp=0 if made is None else made.created_time,
         created_on_chain_id=id_text(source),
         consumed_on_chain_id=_P,
         consuming_tx_hash=id_text(row.txid),

@@ -100,13 +100,14 @@ HISTORIES = (
         on_branch(erc20(6, NEW[1], ANN, 1, TOKENS[1]), NEW[0]),
     ],
 )  # fmt: skip
-# Every path that is answered from the store of a chain; the same path may be served by two listeners.
+# Every path that is answered from the store of a chain; the same path may be served by two listeners. ABIs lie in the
+# access store, which has one history.
 ROWS = list(
     {
         row.path: row
         for listener in (DATA, METRICS)
         for row in rows_of(listener)
-        if isinstance(row, Rest) and (reads_chains(row) or row.is_stream)
+        if isinstance(row, Rest) and (reads_chains(row) or row.is_stream) and not row.path.endswith("/abi")
     }.values()
 )
 STREAM = next(row for row in ROWS if row.is_stream)

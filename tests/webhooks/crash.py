@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -84,7 +85,7 @@ def deliver(at: Installation, now: float) -> None:
     scene.close()
 
 
-def kill_server_at(server: PostgresServer, statement: int, is_killed: Any) -> None:
+def kill_server_at(server: PostgresServer, statement: int, is_killed: Any, restarted: threading.Event) -> None:
     """Kill the server, not this process, at the n-th statement of a transaction, and start it again."""
     left = statement
 
@@ -93,9 +94,10 @@ def kill_server_at(server: PostgresServer, statement: int, is_killed: Any) -> No
             nonlocal left
             left -= 1
             if left == 0:
+                is_killed.value = 1  # before: other threads lose their sessions too
                 server.kill()
                 server.start()
-                is_killed.value = 1
+                restarted.set()
             return method(*args)
 
         return run
@@ -119,19 +121,22 @@ def run_killed(
     server: PostgresServer | None = None,
 ) -> Ended:
     """Run a process that is killed, or whose server is, at a statement; 0: never."""
-    is_killed = _forks.Value("i", 0)
+    is_killed, restarted = _forks.Value("i", 0), threading.Event()
 
     def child() -> None:
         if point and server is None:
             die_at(point)
         elif point and server is not None:
-            kill_server_at(server, point, is_killed)
+            kill_server_at(server, point, is_killed, restarted)
         try:
             run(at, now)
         except StoreError:
             if not is_killed.value:
                 raise
             sys.exit(SESSION_LOST)
+        finally:
+            if is_killed.value:  # by a thread that still waits for it
+                restarted.wait(LIMIT_S)
 
     process = _forks.Process(target=child, daemon=True)
     process.start()

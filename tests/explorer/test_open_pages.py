@@ -292,7 +292,7 @@ EMPTY = [
     ("/operations", "no upstream answers"),
     ("/metrics/tx_count", "There are no points in this range."),
     ("/x", "No block has been accepted yet."),
-    ("/x?tab=transactions", "No transaction has been accepted yet."),
+    ("/x?tab=transactions", "CreateAsset"),  # those of the genesis
     ("/x?tab=assets", "No asset was created in the latest transactions."),
     ("/containers/X", "No container has been accepted yet."),
     ("/containers/P", "No container has been accepted yet."),

@@ -257,7 +257,7 @@ VERBS = (
          "[list | show ID | replay ID | test ID]", (
         ("list", "All webhooks, with how many messages wait, were delivered and failed."),
         ("show", "show ID: its state, and its newest messages with what became of them."),
-        ("replay", "replay ID --message=ID, --first=BLOCK --last=BLOCK or --since=TIME --until=TIME: again."),
+        ("replay", "replay ID --message=ID, or --first=BLOCK --last=BLOCK, or --since=TIME --until=TIME."),
         ("test", "test ID: sends a message that is about no transaction."))),
     Verb("exports", "Write the files of exports that were ordered over the API.", _exports),
     Verb("forget", "Delete what is stored of an EVM chain, after asking.", _forget, "CHAIN", (

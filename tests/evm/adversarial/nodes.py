@@ -76,11 +76,14 @@ class Node(ABC):
         return int(self.call("eth_blockNumber"), 16)
 
     def fund(self) -> None:
-        """What the accounts spend, from the first account of the node."""
+        """What the accounts spend, from the first account of the node. A node that mines meanwhile may give one nonce
+        twice, so they are given here."""
         rich = self.call("eth_accounts")[0]
+        first = int(self.call("eth_getTransactionCount", rich, "latest"), 16)
+        paid = {"from": rich, "value": hex(FUNDS)}
         sent = [
-            self.call("eth_sendTransaction", {"from": rich, "to": "0x" + address.hex(), "value": hex(FUNDS)})
-            for address in ADDRESSES
+            self.call("eth_sendTransaction", {**paid, "to": "0x" + address.hex(), "nonce": hex(nonce)})
+            for nonce, address in enumerate(ADDRESSES, first)
         ]
         self._mine(12, sent)
 

@@ -1,15 +1,11 @@
 """The search box in a real browser: what it takes, suggestions while one types, and the keyboard."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
-from tests.demo.prepared import demo_serving
 from tests.demo.test_demo_up import BUSY, RICH
-from tests.explorer.browser import Tab, chromium, needs_chromium, tab
+from tests.explorer.browser import Tab, needs_chromium
 from tests.server import Server
-from tests.waiting import until
 
 pytestmark = needs_chromium
 
@@ -20,33 +16,6 @@ MINT = "0xe82984731780185889ba9b39ace6b265dcb28482ff717904dd1e3004615433bd"
 LAST_HASH = "0xa82c7a8e7f851c1d07d95eadca9ed610c4f0417bb70cbae55312416059300f6e"
 C_LAST = "2BuuK3e4oCk5RB1ymNx1HVaUW8QFrAhGAtMR4ZBHPpGBuQ9vrr"
 L1 = "/chain/3210042"
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with demo_serving(tmp_path_factory.mktemp("search"), "--health-check-frequency=1s") as server:
-        until(lambda: server.ask("GET", "/ext/health").status == 200, "health")
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def opened(demo: Server, browser: Browser) -> Iterator[Tab]:
-    with tab(browser, demo.url("data"), demo.url("node"), demo.url("metrics")) as opened:
-        yield opened
-
-
-@pytest.fixture
-def shared(opened: Tab) -> Iterator[Tab]:
-    """One tab for all tests that leave nothing behind: most of the cost of a new one is to read the program again."""
-    opened.look(1440, "light")
-    yield opened
-    assert opened.new_problems() == []
 
 
 SEARCHES = [

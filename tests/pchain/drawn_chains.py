@@ -127,7 +127,7 @@ class DrawnChain:
         self.drawn: Counter[str] = Counter()
 
     def blocks(self, count: int) -> Iterator[t.PlatformBlock]:
-        """At least so many blocks; the last is no proposal."""
+        """Draw at least so many blocks, of which the last is no proposal."""
         made = 0
         while made < count:
             for block in self._apricot() if self.naive.time < self.rules.forks.banff else self._banff():

@@ -62,7 +62,7 @@ async def _holders(store: Store, tip: int) -> list[Any]:
 
 
 async def _ranked(store: Store) -> list[Any]:
-    """By address: tokens with equal counts are in the order of interned IDs."""
+    """Return the rankings by address, because tokens with equal counts are in the order of interned IDs."""
     ranking, found = TokenRanking(store), list[Any]()
     orders: tuple[TokenOrder, ...] = ("holders", "transfers", "name", "marketValue")
     for order in orders:

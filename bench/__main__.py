@@ -7,6 +7,8 @@ absolute values.
 import argparse
 import importlib
 
+from bench.aims import FIGURES
+
 SUITES = {
     "serving": "node API: requests per second and CPU per request",
     "index": "index API on a long X-Chain: CPU per request",
@@ -19,7 +21,7 @@ SUITES = {
     "ingest": "EVM blocks indexed per second from a replayed node",
     "balances": "the same with balances from storage against balances from logs, in turns",
     "webhooks": "indexing with watched addresses, and messages delivered while receivers hang",
-    "storing": "rows of a million transfers into SQLite, without an upstream: CPU per transfer by tenths",
+    "storing": "rows of a million transfers, without an upstream: CPU per transfer by tenths",
     "data": "chain data API with a million transfers: CPU per request",
     "caches": "each cache of a data worker: CPU of a page with and without it",
     "lists": "lists over a million rows: first and last pages",
@@ -31,7 +33,7 @@ SUITES = {
     "first_answer": "seconds from `make up` to the first answer of each API",
 }
 _PACKAGES = {"peers": "peers.table"}
-_TAKE_STORES = ("ingest", "data", "stores")
+_TAKE_STORES = ("ingest", "storing", "data", "stores")
 
 
 def main() -> None:
@@ -55,6 +57,7 @@ def main() -> None:
     for name in names:
         module = importlib.import_module(f"bench.{_PACKAGES.get(name, name)}")
         module.run(given.store) if name in _TAKE_STORES else module.run()
+    FIGURES.print_table()
 
 
 if __name__ == "__main__":

@@ -15,22 +15,23 @@ import asyncio
 import os
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from contextlib import contextmanager
 from typing import NamedTuple
 from urllib.parse import quote
 
 from tests.server import Server, serving
 
+from bench.aims import BALANCES, FIGURES, PAGE_CPU, TRANSACTIONS, TRANSFERS
 from bench.bare import bare_server
 from bench.evm_rows import BUSY, QUIET, Rows, address, mark_audited, runs
 from bench.load import LoadStats, cpu_seconds, descendants, measure, one_by_one, paced, waited_s, worker_pids
+from bench.opened_stores import OpenedStores, opened
+from bench.page_profile import page_profile
 from icefall.compose.stores import Stores
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 
-TRANSFERS, PER_BLOCK, ADDRESSES = 1_000_000, 20, 10_000
+COUNT, PER_BLOCK, ADDRESSES = 1_000_000, 20, 10_000
 CHAIN = "777"
 BUSY_EVERY = 5  # transfers of the busy address: 200,000
 LOAD = 0.7  # of the worker's time
@@ -38,14 +39,14 @@ RUNS = 5  # under load, of each call
 
 
 def run(urls: Sequence[str] = ()) -> None:
-    transfers = int(os.environ.get("ICEFALL_BENCH_TRANSFERS", TRANSFERS))
+    transfers = int(os.environ.get("ICEFALL_BENCH_TRANSFERS", COUNT))
     addresses = addresses_of(transfers)
     print(f"data: {transfers} ERC-20 transfers, {addresses} addresses, one with {transfers // BUSY_EVERY}; one worker")
     print("  p50: one request at a time; p99: where the worker is busy for 70 % of the time; CPU: the worker's")
     for url in ("", *urls):
-        with filled(url, transfers) as (server, where):
-            print(f"  {where}")
-            _suite(server, addresses, has_bare=not url)
+        with filled(url, transfers) as (server, stores):
+            print(f"  {stores.name(CHAIN)}")
+            _suite(server, stores, addresses, has_bare=not url)
 
 
 def addresses_of(transfers: int) -> int:
@@ -54,28 +55,13 @@ def addresses_of(transfers: int) -> int:
 
 
 @contextmanager
-def filled(url: str, transfers: int) -> Iterator[tuple[Server, str]]:
-    """A data worker on a store with that many transfers, and what kind of store it is."""
-    prefix = f"bench{os.getpid()}_{time.time_ns() % 10**6}"
-    with TemporaryDirectory() as folder, closing(Stores(Path(folder) / "data", url, prefix)) as stores:
-        asyncio.run(fill(stores, transfers))
-        config = Path(folder) / "icefall.toml"
-        config.write_text(f'[[chain]]\nid = "{CHAIN}"\nrpc = "http://127.0.0.1:1"\nname = "bench"\n')
-        settings = [f"--config-file={config}", *([f"--store={url}", f"--store-prefix={prefix}"] if url else [])]
-        try:
-            with serving("data", Path(folder), *settings) as server:
-                yield server, stores.chain_location(CHAIN)[0] if url else "SQLite"
-        finally:
-            if url:
-                _drop(url, prefix)
-
-
-def _drop(url: str, prefix: str) -> None:
-    import psycopg
-
-    with psycopg.connect(url, autocommit=True) as session:
-        for name in ("access", f"chain_{CHAIN}"):
-            session.execute(f"drop schema if exists {prefix}_{name} cascade")
+def filled(url: str, transfers: int) -> Iterator[tuple[Server, OpenedStores]]:
+    """A data worker on a store with that many transfers."""
+    with opened(url, CHAIN) as stores:
+        asyncio.run(fill(stores.stores, transfers))
+        config = stores.configure(CHAIN)
+        with serving("data", stores.folder, f"--config-file={config}", *stores.settings) as server:
+            yield server, stores
 
 
 async def fill(stores: Stores, transfers: int) -> None:
@@ -94,7 +80,7 @@ class Call(NamedTuple):
     targets: list[str]
 
 
-def _suite(server: Server, addresses: int, *, has_bare: bool) -> None:
+def _suite(server: Server, stores: OpenedStores, addresses: int, *, has_bare: bool) -> None:
     base = f"/v1/chains/{CHAIN}"
     busy, quiet = (f"{base}/addresses/0x{one.hex()}" for one in (BUSY, QUIET))
     anyone = [f"{base}/addresses/0x{address(number).hex()}" for number in range(2, addresses)]
@@ -103,23 +89,28 @@ def _suite(server: Server, addresses: int, *, has_bare: bool) -> None:
         Call("2 blocks, pages in turn", _pages(server, f"{base}/blocks", 500)),
         Call("2 latest blocks", [f"{base}/blocks"]),
     ]
-    for number, name, list_ in (
-        (4, "transactions", "transactions"),
-        (6, "ERC-20 transfers", "transactions:listErc20"),
-        (13, "ERC-20 balances", "balances:listErc20"),
+    first_pages = {}
+    for name, list_ in (
+        (TRANSACTIONS, "transactions"),
+        (TRANSFERS, "transactions:listErc20"),
+        (BALANCES, "balances:listErc20"),
     ):
+        first_pages[name] = Call(f"{name}, addresses in turn", [f"{one}/{list_}" for one in anyone])
         calls += [
-            Call(f"{number} {name}, addresses in turn", [f"{one}/{list_}" for one in anyone]),
-            Call(f"{number} {name}, quiet", [f"{quiet}/{list_}"]),
-            Call(f"{number} {name}, busy", [f"{busy}/{list_}"]),
+            first_pages[name],
+            Call(f"{name}, quiet", [f"{quiet}/{list_}"]),
+            Call(f"{name}, busy", [f"{busy}/{list_}"]),
         ]
         if list_ in last_pages:
-            calls.append(Call(f"{number} {name}, busy, last", [last_pages[list_]]))
+            calls.append(Call(f"{name}, busy, last", [last_pages[list_]]))
     print(f"  {'call':<38}{'rows':>5}{'p50 ms':>9}{'req/s':>9}{'at /s':>8}{'p99 ms':>9}", end="")
     print(f"{'busy':>6}{'waited':>8}{'CPU us':>9}", end="")
     print(f"{'bare us':>9}{'ratio':>8}{'bare p99':>10}" if has_bare else "")
-    for call in calls:
-        _line(server, call, has_bare=has_bare)
+    cpu_us = {call.label: _line(server, call, has_bare=has_bare) for call in calls}
+    for name, call in first_pages.items():
+        settings = [f"--config-file={stores.configure(CHAIN)}", *stores.settings]
+        profile = page_profile(stores.folder, settings, call.targets)
+        FIGURES.note(f"{PAGE_CPU}, {name}", stores.name(CHAIN), cpu_us[call.label], profile)
 
 
 class Loaded(NamedTuple):
@@ -131,7 +122,8 @@ class Loaded(NamedTuple):
     waited: float
 
 
-def _line(server: Server, call: Call, *, has_bare: bool) -> None:
+def _line(server: Server, call: Call, *, has_bare: bool) -> float:
+    """Print the line of a call; its CPU in microseconds per request."""
     answer = server.ask("GET", call.targets[0], listener="data")
     assert answer.status == 200, answer.body[:300]
     rows = next(len(value) for value in answer.json().values() if isinstance(value, list))
@@ -148,6 +140,7 @@ def _line(server: Server, call: Call, *, has_bare: bool) -> None:
             bare_loaded = paced(bare_url, loaded.rate)
         text += f"{bare.cpu_us:>9.1f}{ours.cpu_us / bare.cpu_us:>8.2f}{bare_loaded.p99_ms:>10.2f}"
     print(text, flush=True)
+    return ours.cpu_us
 
 
 def _loaded(url: str, call: Call, pids: list[int], ours: LoadStats) -> Loaded:

@@ -1,18 +1,15 @@
 """Creates the demo's data from the recordings: `python -m bench.demo_data`. The same recordings give the same bytes.
 
-Recorded answers are copied, without what the demo does not use. Prices are invented.
+Recorded answers are copied, without what the demo does not use. Prices are invented. The history of X, P and C is a
+recording already, made by bench/demo_network.py.
 """
 
-import gzip
 import json
 import lzma
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
-
-from icefall.wire.text import checksum_hex
 
 ROOT = Path(__file__).parents[1]
 VECTORS = ROOT / "tests" / "vectors"
@@ -34,33 +31,15 @@ def create(data: Path) -> None:
         if (listed := VECTORS / "evm" / chain / TOKEN_LIST).is_file():
             shutil.copyfile(listed, folder / TOKEN_LIST)
         meta = json.loads(lzma.decompress((VECTORS / "evm" / chain / "meta.json.xz").read_bytes()))
-        _write(folder / "meta.json.xz", [{key: meta[key] for key in META}])
+        write_rows(folder / "meta.json.xz", [{key: meta[key] for key in META}])
         prices = json.dumps(_prices(meta), indent=1) + "\n"
         (folder / "prices.json").write_text(prices)
-    _write(data / "history.jsonl.xz", _history())
 
 
-def _write(path: Path, rows: Any) -> None:
+def write_rows(path: Path, rows: Any) -> None:
+    """Write JSON lines, compressed."""
     text = "\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
     path.write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
-
-
-def _history() -> Iterator[dict[str, Any]]:
-    """Every container of scenario-1, in the order the recorded node accepted them."""
-    raw = gzip.decompress((VECTORS / "scenario-1" / "containers.jsonl.gz").read_bytes())
-    for row in sorted(map(json.loads, raw.splitlines()), key=_accepted):
-        yield {
-            "chain": row["chain"],
-            "number": int(row["index"]),
-            "id": row["id"],
-            "accepted": row["timestamp"],
-            "raw": checksum_hex.decode(row["bytes"]).hex(),
-        }
-
-
-def _accepted(row: dict[str, str]) -> tuple[str, str]:
-    second, _, fraction = row["timestamp"].rstrip("Z").partition(".")
-    return second, fraction.ljust(9, "0")
 
 
 def _prices(meta: dict[str, Any]) -> dict[str, Any]:

@@ -2,10 +2,8 @@
 
 import random
 from collections.abc import Iterator
-from pathlib import Path
 
 from icefall.db.engine import Transaction
-from icefall.db.sqlite import SqliteStore
 from icefall.evm.auditing.due import SQL as AUDIT_SQL
 from icefall.evm.deriving.packing import packed
 from icefall.evm.indexing.batches import batch_txs
@@ -20,8 +18,7 @@ from icefall.evm.model import (
     Participant,
 )
 from icefall.evm.packed import ResolvedBlock
-from icefall.evm.storing.store import PACKAGE, ChainStore
-from icefall.metrics.store import RollupWriter
+from icefall.evm.storing.store import ChainStore
 from icefall.wire.evm.rlp import keccak256
 
 TOKENS = 50
@@ -102,10 +99,6 @@ class Rows:
             skipped_logs={},
         )  # fmt: skip
         return ResolvedBlock(packed(rows), tuple(native.values()), ())
-
-
-def open_store(path: Path) -> ChainStore:
-    return ChainStore(SqliteStore(path, PACKAGE), [RollupWriter()])
 
 
 async def mark_audited(store: ChainStore) -> None:

@@ -12,19 +12,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import msgspec
-import psycopg
 from tests.upstream.evm_recording import recording
 
 from bench import storing
+from bench.aims import FIGURES, INDEXED, INDEXED_BYTES
 from bench.evm_chain import CHAIN_ID, EncodedBlock, TransferChain
 from bench.evm_upstream import EncodedChain, upstream
-from icefall.compose.stores import Stores
+from bench.opened_stores import opened
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteStore
 from icefall.demo.recording import answer
@@ -46,15 +45,17 @@ def run(urls: Sequence[str] = ()) -> None:
 
     read_by = None if os.environ.get("ICEFALL_BENCH_BY_LOGS") else chain.read_by  # without it, no layout is proven
     with upstream(EncodedChain(CHAIN_ID, encoded, chain.state, read_by)) as (url, _pid):
-        sqlite_s = _suite(url, CHAIN_ID, transfers, len(encoded) - 1)
+        sqlite_s, sqlite_bytes = _suite(url, CHAIN_ID, transfers, len(encoded) - 1)
+        FIGURES.note(INDEXED, "SQLite", transfers / sqlite_s)
+        FIGURES.note(INDEXED_BYTES, "SQLite", sqlite_bytes / transfers)
         for store in urls:
             _on_server(url, transfers, len(encoded) - 1, store, sqlite_s)
     _recorded("anvil-1")
     storing.run()
 
 
-def _suite(url: str, chain_id: int, transfers: int, last: int) -> float:
-    """The seconds of indexing with proven roots."""
+def _suite(url: str, chain_id: int, transfers: int, last: int) -> tuple[float, int]:
+    """The seconds of indexing with proven roots, and the bytes of the store."""
     print(f"  {'what':<34}{'per s':>9}{'seconds':>9}{'CPU us':>9}{'of SQLite':>11}{'RSS MB':>8}")
     seconds, cpu = asyncio.run(_download(url, chain_id, last))
     _line("download and decode", transfers, seconds, cpu)
@@ -75,22 +76,19 @@ def _suite(url: str, chain_id: int, transfers: int, last: int) -> float:
         size = path.stat().st_size
         print(f"  {size / transfers:.0f} bytes on disk per transfer, with its transaction and all indexes")
         asyncio.run(_audits(url, chain_id, path, results["indexed, roots proven"].cpu))
-        return results["indexed, roots proven"].seconds
+        return results["indexed, roots proven"].seconds, size
 
 
 def _on_server(url: str, transfers: int, last: int, store: str, sqlite_s: float) -> None:
     """The ratio is to SQLite's transfers per second; the CPU of the server is not counted."""
-    prefix = f"bench{os.getpid()}_{time.time_ns() % 10**6}"
-    with TemporaryDirectory() as folder, closing(Stores(Path(folder) / "data", store, prefix)) as stores:
-        config = Path(folder) / "icefall.toml"
-        config.write_text(f'[[chain]]\nid = "{CHAIN_ID}"\nrpc = "{url}"\n')
-        spent = indexed(Path(folder), config, last, f"--store={store}", f"--store-prefix={prefix}")
-        where, size = stores.chain_location(str(CHAIN_ID))
-        _line(f"indexed on {where}"[:34], transfers, spent.seconds, spent.cpu, sqlite_s / spent.seconds, spent.rss_mb)
+    with opened(store, str(CHAIN_ID)) as stores:
+        config = stores.configure(str(CHAIN_ID), url)
+        spent = indexed(stores.folder, config, last, *stores.settings)
+        name, size = stores.name(str(CHAIN_ID)), stores.stores.chain_location(str(CHAIN_ID))[1]
+        _line(f"indexed on {name}"[:34], transfers, spent.seconds, spent.cpu, sqlite_s / spent.seconds, spent.rss_mb)
         print(f"  {size / transfers:.0f} bytes there per transfer; the ratio is to SQLite indexed with roots proven")
-        with psycopg.connect(store, autocommit=True) as session:
-            for name in ("access", f"chain_{CHAIN_ID}"):
-                session.execute(f"drop schema if exists {prefix}_{name} cascade")
+        FIGURES.note(INDEXED, name, transfers / spent.seconds)
+        FIGURES.note(INDEXED_BYTES, name, size / transfers)
 
 
 def _line(

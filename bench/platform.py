@@ -4,6 +4,7 @@ ICEFALL_BENCH_BLOCKS sets how many; a million take about ten minutes and 2 GB.
 """
 
 import asyncio
+import gc
 import os
 import time
 from itertools import islice
@@ -11,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from bench.platform_chain import NETWORK_ID, PlatformBlocks, genesis
+from icefall.compose.child import GC_THRESHOLDS
 from icefall.db.sqlite import SqliteStore
 from icefall.node.store import PACKAGE
 from icefall.node.sync.foreign import ForeignContainer
@@ -23,12 +25,14 @@ from icefall.wire.ids import PRIMARY_NETWORK
 
 BLOCKS = int(os.environ.get("ICEFALL_BENCH_BLOCKS", "30000"))
 AIM_PER_S, AIM_RATIO = 3_000, 1.5
-_STORED = 4_096  # containers that are stored and then executed
+_STORED = 8_192  # containers that are stored and then executed
 _ROUNDS = 60
 _START = 1_794_753_768
 
 
 def run() -> None:
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)  # as the engine has them
     with TemporaryDirectory() as folder:
         path = Path(folder) / "node.sqlite"
         asyncio.run(_executed(path))

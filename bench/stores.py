@@ -11,32 +11,31 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
 import psycopg
 from tests.server import Server, serving
 
+from bench.aims import FIGURES, FIRST_PAGE_MS, STORED, STORED_BYTES, TRANSACTIONS, TRANSFERS
 from bench.evm_rows import BUSY, Rows, mark_audited, runs
 from bench.load import WARM_UP, cpu_seconds, worker_pids
-from icefall.compose.stores import Stores
+from bench.opened_stores import OpenedStores, opened
 from icefall.evm.storing.store import ChainStore
 from icefall.metrics.store import RollupWriter
 
-CHAIN, TRANSFERS, PER_BLOCK, ADDRESSES, BUSY_EVERY = "777", 200_000, 20, 10_000, 5
+CHAIN, COUNT, PER_BLOCK, ADDRESSES, BUSY_EVERY = "777", 200_000, 20, 10_000, 5
 PAGES = 300
 LARGEST = 12  # relations that are listed
-_LISTS = {"4 transactions": "transactions", "6 ERC-20 transfers": "transactions:listErc20"}
+_LISTS = {TRANSACTIONS: "transactions", TRANSFERS: "transactions:listErc20"}
 
 
 class _Measured:
     """A store and what was measured of it."""
 
-    def __init__(self, stores: Stores, url: str, prefix: str) -> None:
-        self.stores = stores
-        self.url = url
-        self.prefix = prefix
+    def __init__(self, opened_stores: OpenedStores) -> None:
+        self.opened = opened_stores
+        self.stores = opened_stores.stores
+        self.url = opened_stores.url
         self.seconds: list[float] = []  # by batch
         self.cpu_s = 0.0
         self.pages: dict[str, list[float]] = {}
@@ -44,10 +43,7 @@ class _Measured:
 
     @property
     def name(self) -> str:
-        if not self.url:
-            return "SQLite"
-        place = self.stores.chain_location(CHAIN)[0]
-        return place if "/" in place else f"Citus, {place}"
+        return self.opened.name(CHAIN)
 
     def ratio_of_ends(self, sizes: Sequence[int]) -> float:
         """How much longer a transfer of the last tenth of all rows took than one of the first. Those of a batch are
@@ -67,34 +63,20 @@ class _Measured:
 
 
 def run(urls: Sequence[str] = ()) -> None:
-    transfers = int(os.environ.get("ICEFALL_BENCH_TRANSFERS", TRANSFERS))
+    transfers = int(os.environ.get("ICEFALL_BENCH_TRANSFERS", COUNT))
     holders = int(os.environ.get("ICEFALL_BENCH_HOLDERS", ADDRESSES))
     print(f"stores: {transfers} ERC-20 transfers among {holders} addresses, one in every fifth; in turns")
     with ExitStack() as stack:
-        stores = [stack.enter_context(_opened(url)) for url in ("", *urls)]
+        stores = [_Measured(stack.enter_context(opened(url, CHAIN))) for url in ("", *urls)]
         sizes = asyncio.run(_fill(stores, transfers, holders))
         _print_filled(stores, sizes)
         servers = [stack.enter_context(_serving(one)) for one in stores]
         _ask(stores, servers, transfers // PER_BLOCK)
         _print_pages(stores)
         for one in stores:
-            if one.url:
-                _print_largest(one, transfers)
-
-
-@contextmanager
-def _opened(url: str) -> Iterator[_Measured]:
-    prefix = f"bench{os.getpid()}_{time.time_ns() % 10**6}"
-    with TemporaryDirectory() as folder:
-        stores = Stores(Path(folder) / "data", url, prefix)
-        try:
-            yield _Measured(stores, url, prefix)
-        finally:
-            stores.close()
-            if url:
-                with psycopg.connect(url, autocommit=True) as session:
-                    for name in ("access", f"chain_{CHAIN}"):
-                        session.execute(f"drop schema if exists {prefix}_{name} cascade")
+            largest = _largest(one, transfers)
+            if largest:
+                print(f"  bytes per transfer on {one.name}, by table and index:\n    {largest}")
 
 
 async def _fill(stores: Sequence[_Measured], transfers: int, holders: int) -> list[int]:
@@ -117,11 +99,8 @@ async def _fill(stores: Sequence[_Measured], transfers: int, holders: int) -> li
 
 @contextmanager
 def _serving(one: _Measured) -> Iterator[Server]:
-    folder = one.stores.data_dir.parent
-    config = folder / "icefall.toml"
-    config.write_text(f'[[chain]]\nid = "{CHAIN}"\nrpc = "http://127.0.0.1:1"\nname = "bench"\n')
-    settings = [f"--store={one.url}", f"--store-prefix={one.prefix}"] if one.url else []
-    with serving("data", folder, f"--config-file={config}", *settings) as server:
+    config = one.opened.configure(CHAIN)
+    with serving("data", one.opened.folder, f"--config-file={config}", *one.opened.settings) as server:
         yield server
 
 
@@ -160,6 +139,8 @@ def _print_filled(stores: Sequence[_Measured], sizes: Sequence[int]) -> None:
             f"{one.cpu_s / transfers * 1e6:>8.1f}{size / transfers:>8.0f}{one.ratio_of_ends(sizes):>17.2f}",
             flush=True,
         )
+        FIGURES.note(STORED, one.name, transfers / sum(one.seconds))
+        FIGURES.note(STORED_BYTES, one.name, size / transfers, _largest(one, transfers))
 
 
 def _print_pages(stores: Sequence[_Measured]) -> None:
@@ -170,6 +151,7 @@ def _print_pages(stores: Sequence[_Measured]) -> None:
             first = _percentiles((stores[1] if len(stores) > 1 else one).pages[label])
             ratios = f"{p10 / first[0]:.2f}, {p50 / first[1]:.2f}"
             print(f"  {one.name:<28}{label:<20}{p10:>8.2f}{p50:>8.2f}{p99:>8.2f}{ratios:>18}", flush=True)
+            FIGURES.note(f"{FIRST_PAGE_MS}, {label}", one.name, p50)
     for one in stores:
         print(f"  {one.name:<28}{one.page_cpu_us:.0f} us CPU of the worker per page")
 
@@ -180,16 +162,14 @@ def _percentiles(times_s: Sequence[float]) -> tuple[float, float, float]:
     return p10, p50, p99
 
 
-def _print_largest(one: _Measured, transfers: int) -> None:
-    """The tables and indexes that take most: where the bytes of a transfer go."""
-    place = urlsplit(one.url)
-    if one.name.startswith("Citus"):
-        return
+def _largest(one: _Measured, transfers: int) -> str:
+    """The tables and indexes of a PostgreSQL server that take most: where the bytes of a transfer go."""
+    if not one.name.startswith("PostgreSQL"):
+        return ""
     with psycopg.connect(one.url, autocommit=True) as session:
         found = session.execute(
             "select relname, pg_relation_size(oid) from pg_class where relnamespace = to_regnamespace(%s) and "
             "relkind in ('r', 'i') order by 2 desc limit %s",
-            (f"{one.prefix}_chain_{CHAIN}", LARGEST),
+            (f"{one.opened.prefix}_chain_{CHAIN}", LARGEST),
         ).fetchall()
-    print(f"  bytes per transfer on {place.netloc.rpartition('@')[2]}, by table and index:")
-    print("    " + ", ".join(f"{name} {size / transfers:.0f}" for name, size in found))
+    return ", ".join(f"{name} {size / transfers:.0f}" for name, size in found)

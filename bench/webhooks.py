@@ -129,7 +129,7 @@ async def _delivered(folder: Path, count: int, hanging: int) -> float:
     for one in webhooks:
         await access.registry.add(one, [b"\x01" * 20])
     send: Callable[..., Awaitable[object]] = ReceiverAccess(_Networks()).send  # type: ignore[arg-type]
-    delivery = Delivery(access.registry, access.messages, access.secrets, [], _no_body, send, quiet())  # type: ignore[arg-type]
+    delivery = Delivery(access.registry, access.messages, access.secrets, list, _no_body, send, quiet())  # type: ignore[arg-type]
     running = asyncio.create_task(delivery.run())
     began_cpu, rss = time.process_time(), _rss_mb()
     made: dict[str, float] = {}

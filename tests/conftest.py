@@ -14,6 +14,7 @@ ROOT = Path(__file__).parent
 # xdist gives whole files to its processes in this order. What takes longest goes first: otherwise one process would be
 # busy with such a file at the end while the others have nothing left to do.
 SLOW = (
+    "pchain/test_live_platform.py",
     "explorer/test_pages.py",
     "store/conformance/",
     "store/test_statement_counts.py",
@@ -25,7 +26,11 @@ SLOW = (
     "e2e/",
     "postgres/",
     "simulation/",
-    "follow/",
+    "sync/",
+    "pchain/",
+    "webhooks/",
+    "exports/",
+    "messages/",
     "evm/",
     "api/",
     "explorer/",

@@ -39,8 +39,9 @@ class GoNode:
 
 @contextmanager
 def go_node(program: str, folder: Path, *flags: str) -> Iterator[GoNode]:
-    """Run the program as a local network of one node."""
-    folder.mkdir()
+    """Run the program as a local network of one node, which continues where it was if the folder is one of before."""
+    folder.mkdir(exist_ok=True)
+    (folder / "process.json").unlink(missing_ok=True)
     with (folder / "terminal.txt").open("wb") as terminal:
         process = subprocess.Popen(
             [

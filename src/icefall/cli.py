@@ -273,8 +273,8 @@ VERBS = (
     Verb("copy", "Copy all stores into another data directory or server.", _copy, "SOURCE TARGET", (
         ("SOURCE", "A data directory, or postgresql://... ; nothing may write it meanwhile."),
         ("TARGET", "Another one. A copy that was stopped is resumed by the same command."))),
-    Verb("export", "Write tables of an indexed chain as CSV, JSON lines or Parquet files.", _export, "--chain=CHAIN", (
-        ("--chain", "Its EVM chain ID, or its name or an alias in icefall.toml."),
+    Verb("export", "Write tables of a chain as CSV, JSON lines or Parquet files.", _export, "--chain=CHAIN", (
+        ("--chain", "An EVM chain ID, or a name or an alias in icefall.toml; P or X."),
         ("--table", "Tables separated by commas, or all (default): docs/analysis.md lists them."),
         ("--from", "The first block; the lowest that is indexed if not given."),
         ("--to", "The last block, or latest (default): the newest block when the command starts."),

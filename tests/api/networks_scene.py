@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,10 @@ from icefall.api.networks.metrics_endpoints import NETWORK_METRICS_ENDPOINTS
 from icefall.api.networks.network import Networks
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import stores_of
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.observe.counters import CallCounters
 from icefall.observe.log import quiet
+from icefall.pchain.observed import ObservedNode, put_observed
 
 TOKEN_SECRET = bytes(32)
 NOW = 1_900_000_000  # after everything that was recorded
@@ -39,6 +41,7 @@ class NetworkScene:
     def __init__(self, recording: str, directory: Path, *settings: str) -> None:
         self._runner = asyncio.Runner()
         self.run = self._runner.run
+        self.directory = directory
         self.playback = Playback(directory, recording)
         self.run(self.playback.start())
         self.run(self.playback.play())
@@ -64,12 +67,12 @@ class NetworkScene:
         self._runner.close()
 
 
-def networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> AsgiApp:
+def networks_app(networks: Networks, dialect: Dialect = INTERFACE, chains: Iterable[EvmChain] = ()) -> AsgiApp:
     """The rows of the interface alone, with the time standing still."""
-    return AsgiApp(plain_networks_app(networks, dialect))
+    return AsgiApp(plain_networks_app(networks, dialect, chains))
 
 
-def plain_networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> App:
+def plain_networks_app(networks: Networks, dialect: Dialect = INTERFACE, chains: Iterable[EvmChain] = ()) -> App:
     """The same, without a protocol around it."""
     rows = [*NETWORKS_ENDPOINTS, *NETWORK_METRICS_ENDPOINTS]
     services: dict[type, Any] = {
@@ -77,6 +80,7 @@ def plain_networks_app(networks: Networks, dialect: Dialect = INTERFACE) -> App:
         Paging: Paging(PageTokens(TOKEN_SECRET)),
         NumberPaging: NumberPaging(NumberTokens(bytes(32))),
         NetworkClock: NetworkClock(lambda: NOW),
+        ChainDirectory: ChainDirectory(chains),
         Dialect: dialect,
     }
     meters = CallCounters(counter_labels(rows), None)
@@ -106,6 +110,17 @@ async def asked(app: AsgiApp, target: str, body: bytes = b"") -> tuple[int, Any]
     }
     await app(scope, receive, send)
     return sent[0]["status"], json.loads(sent[1]["body"])
+
+
+@contextmanager
+def observed(scene: NetworkScene, seen: list[ObservedNode]) -> Iterator[None]:
+    """The rows that the engine stores of an upstream's answer; none again afterwards."""
+    store = scene.playback.store
+    scene.run(store.write(lambda tx: put_observed(tx, seen, 0)))
+    try:
+        yield
+    finally:
+        scene.run(store.write(lambda tx: tx.run("delete from observed_node")))
 
 
 @contextmanager

@@ -144,3 +144,31 @@ def test_calls_are_named_by_the_contract_that_was_called(served: Served, folder:
     assert before == ["0", "1"]
     assert command(folder, store, "abi", "add", ID, TOKEN, str(file))[0] == 0
     until(lambda: served.result(path)["decodedInput"]["parameters"][0]["name"] == "recipient", "the name of the ABI")
+
+
+def test_an_abi_does_not_name_methods_of_other_contracts(served: Served, folder: Path, store: str) -> None:
+    """Several contracts were called with one selector, of which no common signature is known. One gets the ABI."""
+    sent = {tx["native"]["to"]["address"]: tx["here"]["txHash"] for tx in naive(CHAIN).txs if _selects_boom(tx)}
+    (named_one, hers), (_, other), *_ = sent.items()
+    file = folder / "boom.json"
+    file.write_text(json.dumps([{"type": "function", "name": "boom", "inputs": [{"name": "", "type": "address"}]}]))
+    assert command(folder, store, "abi", "add", ID, named_one, str(file))[0] == 0
+
+    def method(txid: str) -> dict[str, str]:
+        found: dict[str, str] = served.result(f"/v1/chains/{ID}/transactions/{txid}")["nativeTransaction"]["method"]
+        return found
+
+    until(lambda: method(hers).get("methodName") == "boom(address)", "the name of the ABI")
+    assert "methodName" not in method(other)
+    path = f"/v1/chains/{ID}/addresses/{named_one}/transactions:listNative?pageSize=100"
+
+    def named_txs() -> list[str]:
+        listed = served.result(path)["transactions"]
+        return [tx["txHash"] for tx in listed if tx["method"].get("methodName") == "boom(address)"]
+
+    until(lambda: hers in named_txs(), "the name in lists of the other worker too")
+    assert "methodName" not in served.result(f"/v1/chains/{ID}/transactions/{other}/input")
+
+
+def _selects_boom(tx: dict[str, Any]) -> bool:
+    return bool(tx["native"]["method"]["methodHash"] == "0x668a2f67")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.api.networks_naive import NaiveNetwork
-from tests.api.networks_scene import NetworkScene, asked, network_scene, networks_app
+from tests.api.networks_scene import NOW, NetworkScene, asked, network_scene, networks_app, observed
 from tests.pchain.recorded import recorded_containers
 from tests.wire.platform_vectors import p_rows
 
@@ -14,10 +14,11 @@ from icefall.api.networks.handlers import transactions
 from icefall.api.networks.network import Networks
 from icefall.api.networks.params import ADDRESSES_MAX
 from icefall.compose.served_network import accepted_names, public_name
+from icefall.pchain.observed import SHOWN_S, ObservedNode
 from icefall.wire.container.platform import block_in_container
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.errors import WireError
-from icefall.wire.ids import id_text
+from icefall.wire.ids import PRIMARY_NETWORK, id_text, node_id_from_text
 from icefall.wire.pvm import types as t
 from icefall.wire.pvm.codec import unpack_block
 
@@ -258,6 +259,34 @@ def test_network_details(scene: NetworkScene) -> None:
     assert own["stakingRatio"].startswith(f"{staked / supply:.6f}"[:-1])
     assert len(own["stakingRatio"].partition(".")[2]) == 20
     assert [one["amountStaked"] for one in own["stakingDistributionByVersion"]] == [str(staked)]
+
+
+def test_stake_by_version(scene: NetworkScene) -> None:
+    """The versions that an upstream reported, and the rest as offline: together all that is staked."""
+    total = scene.result("")["validatorDetails"]["stakingDistributionByVersion"]
+    assert [one["version"] for one in total] == ["offline"]
+    active = [
+        one
+        for one in walked(scene, "/validators?validationStatus=active", "validators")
+        if one["subnetId"] == id_text(PRIMARY_NETWORK)
+    ]
+    stakes = [int(one["amountStaked"]) + int(one["amountDelegated"]) for one in active]
+    ids = [node_id_from_text(one["nodeId"]) for one in active]
+    with observed(scene, [ObservedNode(ids[0], NOW, 1, True, "v1", ""), ObservedNode(ids[1], NOW, 1, True, "", "")]):
+        rows = scene.result("")["validatorDetails"]["stakingDistributionByVersion"]
+        assert rows == [
+            {"version": "v1", "amountStaked": str(stakes[0]), "validatorCount": 1},
+            {"version": "offline", "amountStaked": str(sum(stakes[1:])), "validatorCount": len(stakes) - 1},
+        ]
+    with observed(scene, [ObservedNode(one, NOW, 1, True, f"v{at % 2}", "") for at, one in enumerate(ids)]):
+        rows = scene.result("")["validatorDetails"]["stakingDistributionByVersion"]
+        assert {one["version"]: int(one["amountStaked"]) for one in rows} == {
+            "v0": sum(stakes[::2]),
+            "v1": sum(stakes[1::2]),
+        }
+        assert sum(one["validatorCount"] for one in rows) == len(active)
+    with observed(scene, [ObservedNode(ids[0], NOW - SHOWN_S - 1, 1, True, "v1", "")]):
+        assert scene.result("")["validatorDetails"]["stakingDistributionByVersion"] == total
 
 
 def test_names_of_the_network(scene: NetworkScene) -> None:

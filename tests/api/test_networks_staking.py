@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.networks_scene import NOW, NetworkScene, network_scene
+from tests.api.networks_scene import NOW, NetworkScene, network_scene, observed
 from tests.api.staking_naive import PRIMARY, NaiveNetwork, Stake, utxo_text
 from tests.api.test_networks import walked
 from tests.wire.platform_vectors import p_rows
 
 from icefall.api.networks.handlers import validators as validator_handlers
-from icefall.wire.ids import NODE_ID_PREFIX, id_text, short_id_text
+from icefall.pchain.observed import SHOWN_S, ObservedNode
+from icefall.wire.ids import NODE_ID_PREFIX, id_text, node_id_from_text, short_id_text
 from icefall.wire.text import bech32
 
 HRPS = {"p-forks-1": "custom", "p-local-1": "local"}
@@ -152,6 +153,47 @@ def test_validators_by_value_and_filter(
         one for one in every if one["validationStatus"] == "active" and one["endTimestamp"] <= NOW
     ]
     assert scene.get("/v1/networks/fuji/validators?sortBy=delegationFee&validationStatus=completed")[0] == 400
+
+
+def test_what_an_upstream_saw_of_active_validators(scene: NetworkScene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(validator_handlers, "SCAN_MAX", 4)
+    every = walked(scene, "/validators", "validators")
+    primary = [one for one in every if one["validationStatus"] == "active" and one["subnetId"] == id_text(PRIMARY)]
+    names = list(dict.fromkeys(one["nodeId"] for one in primary))
+    first, second, old = map(node_id_from_text, names[:3])
+    seen = [
+        ObservedNode(first, NOW - SHOWN_S, 991_234, True, "avalanchego/1.14.2", "CX"),
+        ObservedNode(second, NOW, 500_000, False, "", ""),
+        ObservedNode(old, NOW - SHOWN_S - 1, 1_000_000, True, "avalanchego/1.14.2", "P"),
+    ]
+    with observed(scene, seen):
+        shown = walked(scene, "/validators", "validators", 3)
+        for before, now in zip(every, shown, strict=True):
+            expected = dict(before)
+            if before["validationStatus"] == "active" and before["nodeId"] == names[0]:
+                expected |= {
+                    "uptimePerformance": 99.1234 if before in primary else 0,
+                    "avalancheGoVersion": "avalanchego/1.14.2",
+                    "validatorHealth": {
+                        "reachabilityPercent": 100,
+                        "benchedPChainRequestsPercent": 0,
+                        "benchedXChainRequestsPercent": 100,
+                        "benchedCChainRequestsPercent": 100,
+                    },
+                }
+            elif before in primary and before["nodeId"] == names[1]:
+                expected |= {"uptimePerformance": 50}
+            assert now == expected
+        for name in names[:3]:
+            assert walked(scene, f"/validators/{name}", "validators", 1) == [
+                one for one in shown if one["nodeId"] == name
+            ]
+        for query, low, high in (("min", 50, 100), ("max", 0, 99.1233), ("min", 99.1234, 100), ("max", 0, 0)):
+            limit = low if query == "min" else high
+            assert walked(scene, f"/validators?{query}UptimePerformance={limit}", "validators", 2) == [
+                one for one in shown if low <= one.get("uptimePerformance", -1) <= high
+            ]
+    assert walked(scene, "/validators", "validators") == every
 
 
 def naive_delegator(scene: NetworkScene, one: Stake) -> dict[str, Any]:
@@ -379,45 +421,6 @@ def _subnet(chains: list[dict[str, Any]], made: dict[str, Any], owner: dict[str,
         "isL1": False,
         "blockchains": [one for one in chains if one["subnetId"] == made["subnetId"]],
     }
-
-
-def test_supply(scene: NetworkScene, naive: NaiveNetwork) -> None:
-    status, shown = scene.get("/v1/avax/supply")
-    assert status == 200
-    rewards = sum(one.amount for one in naive.paid if one.asset == naive.avax)
-    staked = sum(one.weight for kind in (True, False) for one in naive.current(PRIMARY, delegators=kind))
-    lost = sum_of_lost_balances(scene, naive)
-    for name, amount in (
-        ("genesisUnlock", naive.initial_supply),
-        ("totalRewards", rewards),
-        ("totalStaked", staked),
-        ("l1ValidatorFees", lost),
-        ("totalPBurned", naive.burned + lost),
-        ("totalSupply", naive.initial_supply + rewards - naive.burned - lost),
-    ):
-        assert round(float(shown[name]) * 10**9) == pytest.approx(amount, abs=64), name
-        assert shown[name].partition(".")[0] == str(amount // 10**9)
-        assert shown[name].partition(".")[2].ljust(9, "0") == f"{amount % 10**9:09d}", name
-    last = p_rows(scene.playback.recording, "final")
-    supply = next(
-        int(row["response"]["result"]["supply"])
-        for row in last
-        if row["method"] == "platform.getCurrentSupply" and row["params"] == {}
-    )
-    assert naive.supply[PRIMARY] == supply
-
-
-def sum_of_lost_balances(scene: NetworkScene, naive: NaiveNetwork) -> int:
-    """What was paid into balances of L1 validators, and neither is there nor was paid back."""
-    txs = walked(scene, "/blockchains/p-chain/transactions", "transactions")
-    paid = sum(int(amount["amount"]) for tx in txs for amount in tx["amountL1ValidatorBalanceBurned"])
-    refunds = 0
-    for tx in txs:
-        if tx["txType"] in ("SetL1ValidatorWeightTx", "DisableL1ValidatorTx"):
-            inputs = sum(int(one["amount"]) for one in tx["consumedUtxos"])
-            burned = sum(int(one["amount"]) for one in tx["amountBurned"])
-            refunds += sum(int(one["amount"]) for one in tx["emittedUtxos"]) - (inputs - burned)
-    return paid - refunds - sum(one.balance for one in naive.l1.values())
 
 
 def test_validators_are_those_the_node_said(scene: NetworkScene) -> None:

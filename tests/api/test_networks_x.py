@@ -303,7 +303,6 @@ def test_wrong_values_are_refused(scene: NetworkScene) -> None:
     for target, status, said in (
         ("/blockchains/x-chain/utxos?addresses=" + account, 400, "addresses must be in bech32"),
         ("/blockchains/x-chain/transactions?addresses=" + account, 400, "addresses must be in bech32"),
-        (f"/blockchains/p-chain/utxos?addresses={rich}&sortBy=amount", 400, "sorted by timestamp only"),
         (f"/blockchains/x-chain/utxos?addresses={rich}&sortBy=size", 400, "sortBy must be one of"),
         (f"/blockchains/x-chain/balances?addresses={rich}&blockTimestamp=4000000000", 400, "in the future"),
         ("/blockchains/c-chain/blocks/0x12", 400, "blockId must be the height of a block"),

@@ -32,7 +32,7 @@ def calls(txs: dict[str, list[str]]) -> list[tuple[str, Any]]:
             (f"{API}.transactions.listLatest", of_rich | {"sortOrder": "asc", "txTypes": ["ImportTx"]}),
             (f"{API}.utxos.listByAddresses", of_rich | {"pageSize": 7, "includeSpent": True}),
             (f"{API}.balances.listByAddresses", of_rich),
-            (f"{API}.balances.listByAddresses", of_rich | {"blockTimestamp": 1794753800}),
+            (f"{API}.balances.listByAddresses", of_rich | {"blockTimestamp": 1795036500}),
             *((f"{API}.transactions.get", of | {"txHash": one}) for one in txs[chain]),
         ]
     x = {"network": "fuji", "blockchainId": "x-chain"}

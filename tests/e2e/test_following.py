@@ -2,7 +2,9 @@
 
 import os
 import random
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ def settings(*upstreams: Replay) -> list[str]:
 
 
 P = "/ext/bc/P"
+NODE = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"  # of the local network
 
 
 def last(server: Server, chain: str) -> int:
@@ -37,6 +40,11 @@ def until_tip(server: Server, **tip: int) -> None:
 
 def check(server: Server, name: str) -> Any:
     return server.ask("GET", "/ext/health").json()["checks"][name]
+
+
+def observed(data_dir: Path) -> list[Any]:
+    with closing(sqlite3.connect(f"file:{data_dir / 'node.sqlite'}?mode=ro", uri=True)) as store:
+        return store.execute("select uptime, is_connected from observed_node").fetchall()
 
 
 def test_a_recorded_node_is_followed_to_its_tip_and_beyond(tmp_path: Path) -> None:
@@ -94,9 +102,12 @@ def test_transactions_are_forwarded_and_refusals_are_the_upstreams(tmp_path: Pat
 
 
 def test_what_only_a_running_node_knows_of_p_comes_from_the_upstream(tmp_path: Path) -> None:
-    with in_thread(Replay()) as upstream, serving("node", tmp_path, *settings(upstream)) as server:
+    replay = Replay()
+    replay.platform = {"platform.getCurrentValidators": {"validators": [{"nodeID": NODE, "connected": True}]}}
+    with in_thread(replay) as upstream, serving("node", tmp_path, *settings(upstream)) as server:
         until_tip(server)
         server.await_ready()
+        until(lambda: observed(server.data_dir) == [(0, 1)], "what the engine asks for in the background")
         validators = server.call(P, "platform.getCurrentValidators")["result"]["validators"]
         assert len(validators) == 5
         assert not {"uptime", "connected"} & validators[0].keys()  # this upstream does not say

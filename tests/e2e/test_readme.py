@@ -123,7 +123,7 @@ def up(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 def test_the_pages_show_what_this_test_looks_for() -> None:
     assert "Two commands do everything" in README
-    assert (len(INTERFACES), len(MORE_CALLS)) == (4, 6)
+    assert (len(INTERFACES), len(MORE_CALLS)) == (6, 6)
     assert all(block.is_call and block.answer for block in CALLS)
     for calls in (INTERFACES, MORE_CALLS):
         assert all(f"127.0.0.1:{port}/" in "".join(block.commands for block in calls) for port in PORTS.values())

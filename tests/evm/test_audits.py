@@ -13,7 +13,15 @@ from tests.upstream.evm_replay import EvmReplay
 from icefall.db.engine import Transaction
 from icefall.evm.auditing import due
 from icefall.evm.auditing.audit import Auditor, finish_audits
-from icefall.evm.auditing.sample import FIRST_CREDIT, LAG, PER_BLOCK, TRANSFERS_PER_CHECK, Sampler
+from icefall.evm.auditing.sample import (
+    BY_STORAGE_NAMED,
+    BY_STORAGE_OTHERS,
+    FIRST_CREDIT,
+    LAG,
+    PER_BLOCK,
+    TRANSFERS_PER_CHECK,
+    Sampler,
+)
 from icefall.evm.storing.store import ChainStore
 
 LAST, LATER = 60, 120
@@ -107,6 +115,28 @@ async def test_comparisons_stay_within_what_blocks_earn(tmp_path: Path) -> None:
         poor = samples(store, LATER, credit=0)
         assert 0 < sum(len(checks) for _, checks in poor) <= PER_BLOCK * (LATER + 1) + transfers // TRANSFERS_PER_CHECK
         assert min(credit for credit, _ in poor) == 0
+    finally:
+        store.close()
+
+
+@awaited
+async def test_tokens_by_storage_are_compared_seldom_and_a_little(tmp_path: Path) -> None:
+    await index(tmp_path / "chain.sqlite", "geth-1", LATER)
+    store = open_store(tmp_path / "chain.sqlite")
+    try:
+        before = sum(len(checks) for _, checks in samples(store, LATER))
+        by_storage = "update token set layout_since = first_block, layout_standard = standards where standards = 1"
+        await store.write(lambda tx: tx.run(by_storage))
+        tokens = {address for (address,) in store.read("select address from address a join token t on t.token = a.id"
+                                                       " where t.layout_since is not null")}  # fmt: skip
+        made = [Counter(call.to for call, _ in checks) for _, checks in samples(store, LATER)]
+        of_each = [count for block in made for token, count in block.items() if token in tokens]
+        assert 0 < max(of_each) <= BY_STORAGE_NAMED + BY_STORAGE_OTHERS
+        assert sum(of_each) < before / 20
+        for by_all in (False, True):  # what `icefall index --verify` compares is not limited
+            sampled = Sampler(store, 0).all_tokens(LATER, 0, by_storage=by_all)
+            most = max(len(checks) for _, checks in sampled if any(check.token_address in tokens for check in checks))
+            assert (most > BY_STORAGE_NAMED + BY_STORAGE_OTHERS) == by_all
     finally:
         store.close()
 

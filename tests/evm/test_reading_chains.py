@@ -70,4 +70,4 @@ def test_a_file_that_comes_later(tmp_path: Path) -> None:
     assert tip is not None
     assert tip.number == 131
     assert now(chain.enriched.native_price("usd")) is None
-    assert chain.method_names == {}
+    assert chain.method_names.of(bytes(20), bytes(4)) is None

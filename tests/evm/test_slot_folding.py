@@ -177,9 +177,10 @@ async def test_storage_that_cannot_be_read_makes_the_token_untrusted(tmp_path: P
         store.close()
 
 
+@pytest.mark.parametrize("has_layout", [True, False])
 @pytest.mark.parametrize("engine", ENGINES)
 @awaited
-async def test_the_name_is_read_again_when_a_variable_changed(engine: str, tmp_path: Path) -> None:
+async def test_the_name_is_read_again_when_a_variable_changed(engine: str, has_layout: bool, tmp_path: Path) -> None:
     supply, name = (number.to_bytes(32, "big") for number in (2, 3))
     long_name = keccak256(name)  # where the text of a long name is
     store = open_store(tmp_path / f"a.{engine}")
@@ -198,13 +199,33 @@ async def test_the_name_is_read_again_when_a_variable_changed(engine: str, tmp_p
             msgspec.json.encode({"0x" + key.hex(): f"0x{change[side]:064x}" for key, change in words.items()})
             for side in (0, 1)
         )
-        await put(store, [msgspec.structs.replace(made, slots={TOKEN: TokenStorage(LAYOUT, [text])})])
+        slots, others = ({TOKEN: TokenStorage(LAYOUT, [text])}, {}) if has_layout else ({}, {TOKEN: [text]})
+        await put(store, [msgspec.structs.replace(made, slots=slots, other_storage=others)])
         ((read_at, retry_at),) = store.read("select read_at, retry_at from token")
         assert (read_at is None) == is_read_again, number
         assert not is_read_again or retry_at == 1060
     await store.write(lambda tx: tx.run("update token set read_at = 1000"))
     await store.roll_back(len(cases))
     assert store.read("select read_at from token") == [(None,)]  # the name of a block that is gone
+    store.close()
+
+
+@awaited
+async def test_no_change_without_a_log_is_skipped_for_good(tmp_path: Path) -> None:
+    """The first, second, fourth ... one is read at once, all others a minute after the last time."""
+    store = open_store(tmp_path / "a.sqlite")
+    await put(store, BLOCKS[:1])
+    due = []
+    for number in range(2, 8):
+        await store.write(lambda tx: tx.run("update token set read_at = 1000"))
+        made = block(number, [])
+        rows = msgspec.structs.replace(made.rows, storage_changed_unlogged=[TOKEN])
+        await put(store, [msgspec.structs.replace(made, rows=rows)])
+        due += store.read("select read_at, retry_at from token")
+    assert due == [(None, 0), (None, 0), (None, 1060), (None, 0), (None, 1060), (None, 1060)]
+    await store.write(lambda tx: tx.run("update token set read_at = 1000"))
+    await store.roll_back(6)
+    assert store.read("select read_at from token") == [(None,)]
     store.close()
 
 

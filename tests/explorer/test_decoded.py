@@ -219,6 +219,7 @@ def test_the_abi_of_a_contract_is_listed(explorer: Tab) -> None:
     reply = json.dumps({"address": TOKEN, "abi": abi})
     explorer.page.route("**/contracts/*/abi", partial(_fulfil, reply))
     explorer.page.route("**/transactions:getDeployment", partial(_fulfil, "{}"))
+    explorer.page.route("**/contracts/*/proxy", partial(_fulfil, json.dumps({"isProxy": False})))
     explorer.open(f"/chain/{made_chain.ID}/contract/{TOKEN}?tab=abi")
     explorer.await_text("Functions that only read (1)")
     found = explorer.page.locator(".declared li").all_inner_texts()

@@ -84,7 +84,7 @@ def test_metrics_show_hours_where_there_are_few_days(explorer: Tab) -> None:
 def test_an_x_transaction_shows_block_time_fee_and_owners(shared: Tab) -> None:
     shared.go(f"/x/tx/{X_TX}")
     facts = shared.text("section[aria-label=Details]")
-    for text in ("Accepted", "170", "0.001", "wallet chain 1", "UTC"):
+    for text in ("Accepted", "150", "0.001", "wallet chain 1", "UTC"):
         assert text in facts
     owners = shared.page.locator(".flow > div").first.locator("a[href*='/x/address/']")
     assert (owners.first.get_attribute("title") or "").startswith("X-local1")

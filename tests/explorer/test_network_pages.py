@@ -48,7 +48,7 @@ TABS = {
 @pytest.mark.parametrize("key", TABS)
 def test_the_network(key: str, explorer: Tab) -> None:
     explorer.go(f"/network?tab={key}")
-    for text in ("Validators", "10,000,000 AVAX", "360,000,000.00000324 AVAX", TABS[key]):
+    for text in ("Validators", "10,000,000 AVAX", TABS[key]):
         explorer.await_text(text)
     explorer.await_text("Stake by day")
     explorer.await_text("7 nAVAX per second")
@@ -77,7 +77,7 @@ def test_validators_are_narrowed(explorer: Tab, network: RecordedNetwork) -> Non
     explorer.page.fill("main .choices input[name=room]", "1")
     explorer.page.click("main .choices button")
     explorer.page.wait_for_url("**node=*")
-    explorer.page.locator("#tab-panel tbody tr").nth(1).wait_for(state="detached")
+    explorer.page.wait_for_function("document.querySelectorAll('#tab-panel tbody tr').length === 1")
     shown = explorer.page.locator("#tab-panel tbody tr td:first-child a")
     assert shown.evaluate_all("all => all.map((one) => one.title)") == [wanted]
     look_at(explorer, "network-narrowed")

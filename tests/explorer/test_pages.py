@@ -16,11 +16,11 @@ pytestmark = needs_chromium
 ART, SVG_ART = "0xD5E52a49DB2c00e390aDb09d90ffBB61fe9FF0dB", "9"
 AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
 X_TX = "ewj9hHMJYTTyHXXEvM1mfKRjZc4NtvYSo4Td8cj7Qk53LzBoz"
-X_BLOCK = "2fHdDdztAPj6F8doGvYE3rgY8kwHwy4XYuSRNpW6WEbdLJtVYu"
+X_BLOCK = "2BC1Co2TguSha4Um6TgGc5KVKYVxmDW2BtKKb7sAFAFW6nk8sJ"
 MINT = "0xe82984731780185889ba9b39ace6b265dcb28482ff717904dd1e3004615433bd"
 REVERTED = "0x60ae1a6263d78d73361e2136b2de6c27e11cb201c91513924e02d932a2df9a12"
 LAST_HASH = "0xa82c7a8e7f851c1d07d95eadca9ed610c4f0417bb70cbae55312416059300f6e"
-C_LAST = "2BuuK3e4oCk5RB1ymNx1HVaUW8QFrAhGAtMR4ZBHPpGBuQ9vrr"
+C_LAST = "VWTbeaMm9eaZ6nyCypcY2uz3NbyCTM7R5xz9G7i1d9sVwZxES"
 L1, C_CHAIN = "/chain/3210042", "/chain/43112"
 
 # Each theme and each width once: colours do not move anything. Pictures are taken of all four.
@@ -60,18 +60,20 @@ PAGES = [
     ("metrics", "/metrics", ["Transaction count", "Average TPS", "Cumulative contracts"]),
     ("metric", "/metrics/tx_count?chains=3210042,43112&range=all", ["Demo L1", "Recorded C-Chain", "Last hour"]),
     ("network", "/network", ["Share of supply", "Circulating", "NodeID-7Xhw2m", "active"]),
-    ("x-chain", "/x", ["176", "Avalanche (AVAX)"]),
+    ("x-chain", "/x", ["156", "Avalanche (AVAX)"]),
     ("x-transactions", "/x?tab=transactions", ["Base", "Block"]),
     ("x-assets", "/x?tab=assets", ["Alpha30 (WLO)"]),
-    ("x-block", "/x/block/170", [X_BLOCK, "base"]),
-    ("x-tx", f"/x/tx/{X_TX}", ["wallet chain 1", "24.3731", "24.3741", "AVAX", "0.001", "170", "Accepted"]),
+    ("x-block", "/x/block/150", [X_BLOCK, "base"]),
+    ("x-tx", f"/x/tx/{X_TX}", ["wallet chain 1", "24.3731", "24.3741", "AVAX", "0.001", "150", "Accepted"]),
     ("x-address", f"/x/address/{RICH}", ["Avalanche (AVAX)", "299,983,935.3436", "mint right"]),
     ("x-address-history", f"/x/address/{RICH}?tab=history", ["2GYMyoaa"]),
     ("x-asset", f"/x/asset/{AVAX}", ["Avalanche (AVAX)", "9 decimals", "Created in"]),
-    ("containers-x", "/containers/X", ["175", "176", "standard"]),
-    ("containers-p", "/containers/P", ["12", "13", "standard"]),
-    ("container-c", "/containers/C/11", [C_LAST, "0x43dbf25fe2e2fea7fffc86224222aa591366282b0b60423ba21a9720363816ea"]),
+    ("containers-x", "/containers/X", ["155", "156", "standard"]),
+    ("containers-p", "/containers/P", ["61", "62", "proposal"]),
+    ("container-c", "/containers/C/11", [C_LAST, "0x32a5c5606df4dbaaee22c59efefd49b06633ca90acb28e88534779575174f570"]),
     ("operations", "/operations", ["healthy", "Indexing", "Upstreams", "usable", "synced", "diskspace"]),
+    ("webhooks-none", "/webhooks", ["There are none yet.", "of callers on this machine", "Secret"]),
+    ("webhook-form", "/webhooks/new?type=validator_activity", ["l1_validator_disabled", "Only these nodes"]),
     ("search", "/search/a", ["Alpha"]),
     ("nothing", "/search/nothing-has-this-name", ["Nothing was found"]),
     ("not-found", "/no/such/page", ["There is no such page"]),
@@ -138,7 +140,7 @@ def test_there_is_no_way_beyond_the_ends_of_a_chain(shared: Tab) -> None:
     for address, links in (
         (f"{L1}/block/1968", ["Previous"]),
         (f"{L1}/block/0", ["Next"]),
-        ("/x/block/176", ["Previous"]),
+        ("/x/block/156", ["Previous"]),
     ):
         shared.open(address)
         assert shared.page.locator(".steps a").all_inner_texts() == links

@@ -11,10 +11,10 @@ pytestmark = needs_chromium
 
 AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
 X_TX = "ewj9hHMJYTTyHXXEvM1mfKRjZc4NtvYSo4Td8cj7Qk53LzBoz"
-X_BLOCK = "2fHdDdztAPj6F8doGvYE3rgY8kwHwy4XYuSRNpW6WEbdLJtVYu"
+X_BLOCK = "2BC1Co2TguSha4Um6TgGc5KVKYVxmDW2BtKKb7sAFAFW6nk8sJ"
 MINT = "0xe82984731780185889ba9b39ace6b265dcb28482ff717904dd1e3004615433bd"
 LAST_HASH = "0xa82c7a8e7f851c1d07d95eadca9ed610c4f0417bb70cbae55312416059300f6e"
-C_LAST = "2BuuK3e4oCk5RB1ymNx1HVaUW8QFrAhGAtMR4ZBHPpGBuQ9vrr"
+C_LAST = "VWTbeaMm9eaZ6nyCypcY2uz3NbyCTM7R5xz9G7i1d9sVwZxES"
 L1 = "/chain/3210042"
 
 
@@ -31,7 +31,7 @@ SEARCHES = [
     (C_LAST, "#/containers/C/11", "one"),
     (AVAX, f"#/x/asset/{AVAX}", "several"),  # also the transaction that created it
     (X_TX, f"#/x/tx/{X_TX}", "one"),
-    (X_BLOCK, "#/x/block/170", "one"),
+    (X_BLOCK, "#/x/block/150", "one"),
     ("43112", "#/chain/43112", "one"),
     ("demo l", "#/chain/3210042", "one"),
     ("1,968", "#/chain/3210042/block/1968", "one"),

@@ -5,7 +5,7 @@ import io
 import json
 import zipfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from icefall.evm.reading.directory import ChainDirectory
 from icefall.exports.model import EVM, ExportJob, ExportRequest
 from icefall.exports.registry import ExportRegistry
 from icefall.exports.running import ExportRunner
+from icefall.exports.sources import EvmSource, JobSource
 from icefall.observe.log import quiet
 
 RUNNER = "this folder"
@@ -39,11 +40,11 @@ class Scene(ChainScene):
         self.export_dir = folder / "exports"
         self.export_dir.mkdir(parents=True, exist_ok=True)
 
-    def runner(self, **options: Any) -> ExportRunner:
-        chains = ChainDirectory([self.chain])
-        return ExportRunner(self.jobs, chains, self.export_dir, RUNNER, quiet(), clock=lambda: self.now, **options)
+    def runner(self, sources: Mapping[str, JobSource] | None = None, **options: Any) -> ExportRunner:
+        sources = sources or {EVM: EvmSource(ChainDirectory([self.chain]))}
+        return ExportRunner(self.jobs, sources, self.export_dir, RUNNER, quiet(), clock=lambda: self.now, **options)
 
-    async def order(self, addresses: Sequence[bytes], owner: str = "", **days: int | None) -> ExportJob:
+    async def order(self, addresses: Sequence[bytes], owner: str = "", **days: Any) -> ExportJob:
         shown = sorted(f"0x{one.hex()}" for one in addresses)
         return await self.jobs.order(owner, EVM, ExportRequest(addresses=shown, chains=[ID], **days), self.now)
 

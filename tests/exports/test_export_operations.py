@@ -17,6 +17,8 @@ from tests.server import Reply, Server, launch, serving
 from tests.waiting import LIMIT_S, until
 from tests.webhooks.scene import ID, blocks
 
+from icefall.exports.model import PRIMARY
+
 SDK = Path(__file__).parents[1] / "e2e" / "avacloud"
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 
@@ -115,7 +117,7 @@ def test_operations_belong_to_their_owner_and_can_be_cancelled(server: Server, k
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"type": "TRANSACTION_EXPORT_PRIMARY_NETWORK"}, "is not offered here yet"),
+        ({"type": PRIMARY, "options": {"includeChains": ["p-chain"], "cChainEvmAddresses": ["0x"]}}, "cChainEvmAddr"),
         ({"type": "NONSENSE"}, "the body is invalid"),
         ({"firstDate": "2024-02-30"}, "firstDate must be a day"),
         ({"firstDate": "2024-02-02", "lastDate": "2024-02-01"}, "must not be after"),
@@ -130,9 +132,12 @@ def test_bodies_that_make_no_sense_are_refused(server: Server, fields: dict[str,
     assert (reply.status, words in reply.json()["message"]) == (400, True), reply
 
 
-def test_a_chain_that_is_not_indexed_is_not_found(server: Server) -> None:
+def test_a_chain_that_is_not_here_is_not_found(server: Server) -> None:
     body = wanted(options={"addresses": ["0x" + "1" * 40], "includeChains": ["99"]})
     assert ask(server, "POST", "transactions:export", body).status == 404
+    of_network = wanted(type=PRIMARY, options={"cChainEvmAddresses": ["0x" + "1" * 40], "includeChains": ["p-chain"]})
+    reply = ask(server, "POST", "transactions:export", of_network)
+    assert (reply.status, "no" in reply.json()["message"]) == (404, True), reply
 
 
 def test_two_processes_do_not_write_into_one_folder(folder: Path, server: Server) -> None:

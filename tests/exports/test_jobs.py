@@ -2,21 +2,23 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from tests.exports.scene import EXPIRY_S, RUNNER, Scene, most_active
+from tests.postgres.server import new_prefix, server_url
 from tests.webhooks.scene import blocks
 
+from icefall.compose.stores import Stores
 from icefall.errors import NotFound, TooManyRequests
-from icefall.evm.exporting import histories
 from icefall.evm.model import BlockRows
 from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import PageRange
 from icefall.evm.standards import STANDARDS
-from icefall.exports import merging, running
+from icefall.exports import histories, merging, running, sources
 from icefall.exports.model import CANCELLED, COMPLETED, DAY_S, FAILED, RUNNING, TRUNCATED, day_of
 from icefall.exports.registry import LOST_S, RUNNING_MAX
 from icefall.exports.rows import COLUMNS, decimal_text, encoded
@@ -101,7 +103,10 @@ def test_small_pages_and_steps_give_the_same_files(tmp_path: Path, monkeypatch: 
     in_scene(tmp_path, run)
 
 
-def test_a_job_that_was_killed_goes_on_where_it_was_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+def test_a_job_that_was_killed_goes_on_where_it_was_stored(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Killed in the middle of a turn: rows that were written and not stored are cut off."""
     monkeypatch.setattr(running, "_WRITTEN", 1)
 
@@ -131,7 +136,11 @@ def test_a_job_that_was_killed_goes_on_where_it_was_stored(tmp_path: Path, monke
         await scene.drain()
         assert await scene.files(second) == expected
 
-    in_scene(tmp_path, run)
+    if engine == "sqlite":
+        in_scene(tmp_path, run)
+        return
+    with closing(Stores(tmp_path, server_url(), new_prefix())) as stores:
+        in_scene(tmp_path, run, stores=stores)
 
 
 def test_blocks_that_come_later_are_not_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +165,7 @@ def test_blocks_that_come_later_are_not_in_the_file(tmp_path: Path, monkeypatch:
 
 
 def test_a_job_whose_last_block_is_rolled_back_begins_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "DISTANCE", 0)
+    monkeypatch.setattr(sources, "DISTANCE", 0)
 
     async def run(scene: Scene) -> None:
         every = blocks()

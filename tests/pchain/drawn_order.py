@@ -36,7 +36,7 @@ def take_drawn_order(tx: Transaction, recording: str) -> None:
     for same_block in by_height.values():
         places = sorted(inserted[utxo_id][0] for utxo_id in same_block)
         moved += [(-place, inserted[utxo_id][0]) for utxo_id, place in zip(same_block, places, strict=True)]
-    for table in ("p_utxo", "p_utxo_owner"):
+    for table in ("p_utxo", "p_utxo_owner"):  # `made`, by which lists are ordered, stays
         tx.run_many(f"update {table} set position = ? where position = ?", moved)
         tx.run(f"update {table} set position = -position where position < 0")
 

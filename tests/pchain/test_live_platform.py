@@ -4,21 +4,25 @@ ICEFALL_TEST_AVALANCHEGO names the program (bench/peers/avalanchego.py says how 
 Transactions are sent through Icefall, as by a client that has it for its node.
 """
 
+import json
 import os
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.counterparts import npm_project, program
 from tests.go_node import GoNode, go_node
 from tests.platform_wallet import ADDRESS_TEXT, PlatformWallet, genesis_signers
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S
 
-from icefall.wire.ids import PRIMARY_NETWORK, hash256, id_from_text, id_text
+from icefall.wire.ids import NODE_ID_PREFIX, PRIMARY_NETWORK, hash256, id_from_text, id_text, short_id_text
 from icefall.wire.pvm.warp import first_validation_id
 
 PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
+SCRIPTS = Path(__file__).parent.parent / "e2e" / "js"
 AVAX = 10**9
 _FLAGS = ("--min-stake-duration=10s", "--uptime-requirement=0")
 _POLL_S = 0.2
@@ -71,16 +75,27 @@ class Compared:
 
 
 def test_both_have_the_same_chain_after_every_transaction(tmp_path: Path) -> None:
-    program = os.environ.get(PROGRAM, "")
-    if not program:
+    go = os.environ.get(PROGRAM, "")
+    if not go:
         pytest.skip(f"{PROGRAM} does not name an AvalancheGo")
-    with go_node(program, tmp_path / "go", *_FLAGS) as node:
+    with go_node(go, tmp_path / "go", *_FLAGS) as node:
         following = [f"--upstream={node.url()}", "--index-enabled=true", "--network-id=local"]
         with serving("node", tmp_path / "icefall", *following) as server:
             compared = Compared(node, server)
             compared.check()
-            wallet = PlatformWallet(server)
-            _issue_all(node, wallet, compared)
+            _issue_all(node, PlatformWallet(server), compared)
+            _issue_by_javascript(server)
+            _await_rewards(compared)
+
+
+def _issue_by_javascript(server: Server) -> None:
+    """The JavaScript client builds, signs and sends transactions of four types with Icefall for its node."""
+    folder = npm_project(SCRIPTS)
+    node_id = NODE_ID_PREFIX + short_id_text(genesis_signers()[0][0])
+    command = [program("node"), str(folder / "platform.js"), "issue", server.url(), node_id]
+    done = subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    assert len(json.loads(done.stdout)) == 4
 
 
 def _issue_all(node: GoNode, wallet: PlatformWallet, compared: Compared) -> None:
@@ -126,7 +141,6 @@ def _issue_all(node: GoNode, wallet: PlatformWallet, compared: Compared) -> None
     compared.check()
     wallet.disable(compared.validations[0])
     compared.check()
-    _await_rewards(compared)
 
 
 def _await_eviction(wallet: PlatformWallet, compared: Compared) -> None:

@@ -18,6 +18,8 @@ from icefall.node.identity import ensure_identity
 from icefall.node.store import PACKAGE, SQL, StartRequest, admit, put_learned, store_path
 from icefall.primary.network import LearnedNetwork
 from icefall.wire.genesis.network import network_genesis, packaged_genesis
+from icefall.wire.ids import id_text
+from icefall.wire.pvm.types import CreateSubnetTx
 from icefall.wire.text import checksum_hex
 
 UNKNOWN = "2JVSBoinj9C2J33VntvzYtVJNZdN2NKiwwKjcumHUWEb5DbBrm"
@@ -45,6 +47,30 @@ def test_without_an_upstream_nothing_is_invented(tmp_path: Path) -> None:
         assert all(not {"uptime", "connected"} & row.keys() for row in json.loads(text)["result"]["validators"])
         _, text = await ask(app, "platform.getProposedHeight", {})
         assert json.loads(text)["result"] == {"height": "25"}
+        replay.store.close()
+
+    asyncio.run(scene())
+
+
+def test_what_is_refused_as_the_node_does(tmp_path: Path) -> None:
+    """Questions that the recordings do not hold, and the texts of AvalancheGo 1.14.2."""
+
+    async def scene() -> None:
+        replay = Replay("p-local-1", tmp_path / "node")
+        await replay.start()
+        await replay.advance(25)
+        app = replay.app()
+        txid = id_text(next(tx.txid for tx in p_txs("p-local-1") if not isinstance(tx.unsigned, CreateSubnetTx)))
+        _, text = await ask(app, "platform.getSubnets", {"ids": [UNKNOWN, txid]})
+        assert json.loads(text)["error"]["message"] == f'"{txid}" is not a subnet'
+        for height in (2**64 - 1, str(2**64 - 1)):
+            for method in ("platform.getValidatorsAt", "platform.getAllValidatorsAt"):
+                _, text = await ask(app, method, {"height": height})
+                assert json.loads(text)["error"]["message"].startswith("couldn't unmarshal an argument")
+        _, text = await ask(app, "platform.getValidatorsAt", {"height": 26})
+        assert "current P-chain height (25) \\u003c requested P-Chain height (26)" in text  # as Go writes JSON
+        _, text = await ask(app, "platform.issueTx", {"encoding": "json"})
+        assert json.loads(text)["error"]["message"].endswith("couldn't unpack codec version")
         replay.store.close()
 
     asyncio.run(scene())

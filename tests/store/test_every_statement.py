@@ -15,8 +15,8 @@ from icefall.evm.standards import load_statements as load  # of every package: n
 
 SOURCE = Path(icefall.__file__).parent
 SCHEMA_OF = {"access": "icefall.access", "node": "icefall.node", "xchain": "icefall.node"}
-SCHEMA_OF |= {"pchain": "icefall.node"}
-SCHEMA_OF |= {"evm": "icefall.evm", "metrics": "icefall.evm", "webhooks": "icefall.evm"}
+SCHEMA_OF |= {"pchain": "icefall.node", "primary": "icefall.node"}
+SCHEMA_OF |= {"evm": "icefall.evm", "metrics": "icefall.evm", "webhooks": "icefall.evm", "exports": "icefall.evm"}
 EMBEDDED_ONLY = ("recent.sql",)  # about tables that are in two parts there
 
 

@@ -36,6 +36,7 @@ from icefall.api.http.row import DATA, METRICS, Rest
 from icefall.api.http.service import CounterSource
 from icefall.api.http.structs import NoParams
 from icefall.api.metrics.handlers import MetricsClock
+from icefall.api.networks.network import Networks
 from icefall.api.table import rows_of
 from icefall.compose.stores import Stores
 from icefall.db.engine import Transaction
@@ -199,6 +200,7 @@ class Scene:
         secret = bytes(32)
         services: dict[type, Any] = {
             ChainDirectory: ChainDirectory([chain]),
+            Networks: Networks(None),
             Paging: Paging(PageTokens(secret)),
             NumberPaging: NumberPaging(NumberTokens(secret)),
             MetricsClock: MetricsClock(FixedTime.time),

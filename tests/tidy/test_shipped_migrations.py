@@ -68,6 +68,12 @@ MIGRATIONS = {
     "node/0106_webhook_outbox.sqlite.sql": "b1534170c5ac184d",
     "node/0107_l1_fees.postgres.sql": "8f8ca2d3ff41d395",
     "node/0107_l1_fees.sqlite.sql": "ee96a5f32cfd4476",
+    "node/0108_burned_and_amounts.postgres.sql": "ccac88cdadca3f90",
+    "node/0108_burned_and_amounts.sqlite.sql": "df69d261582f3352",
+    "node/0109_l1_moves.postgres.sql": "7f6965755bf4433e",
+    "node/0109_l1_moves.sqlite.sql": "fd5dd476e0e70971",
+    "node/0110_observed_node.postgres.sql": "fa90d2ae1eef7fff",
+    "node/0110_observed_node.sqlite.sql": "5fdd86ff79444221",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

@@ -253,8 +253,15 @@ class EvmReplay(Replay):
         rows = [] if block is None else msgspec.json.decode(self._trace_block([hex(block.number)]))
         return msgspec.json.encode([row for row in rows if row.get("transactionHash") == params[0]])
 
+    def _trace_replay_transaction(self, params: list[Any]) -> bytes:
+        block = self._block_of(params[0])
+        rows = [] if block is None else msgspec.json.decode(self._trace_replay([hex(block.number)]))
+        found = next(row for row in rows if row["transactionHash"] == params[0])
+        return msgspec.json.encode({name: value for name, value in found.items() if name != "transactionHash"})
+
 
 METHODS: dict[str, Callable[[EvmReplay, list[Any]], bytes]] = {
+    "trace_replayTransaction": EvmReplay._trace_replay_transaction,
     "trace_transaction": EvmReplay._trace_transaction,
     "trace_block": EvmReplay._trace_block,
     "trace_replayBlockTransactions": EvmReplay._trace_replay,

@@ -148,7 +148,6 @@ TROUBLES: dict[str, EvmFault] = {
     "empty traces": EvmFault(TRACE, number=BUSY, change=emptied_rows),
     "null traces": EvmFault(TRACE, number=BUSY, change=null_rows),
     "failed traces": EvmFault(TRACE, number=BUSY, change=failed_rows),
-    "trace timeout": EvmFault(TRACE, number=BUSY, error=(-32000, "execution timeout")),
     "trace not there": EvmFault(TRACE, number=BUSY, error=(-32000, f"block #{BUSY} not found")),
 }
 
@@ -185,6 +184,56 @@ def test_what_goes_wrong_for_good_is_a_failure_and_never_a_block(name: str) -> N
         assert [parts(block) for block in await fetched(upstream, RUN)] == wanted("geth-1", RUN)
 
     on(scene, replay, limits=HASTY if TROUBLES[name].hang else LIMITS)
+
+
+HEAVY: dict[str, EvmFault] = {
+    "too slow for the node": EvmFault(error=(-32000, "execution timeout")),
+    "too long for the node": EvmFault(error=(-32003, "response too large")),
+    "too slow for us": EvmFault(hang=True),
+}
+SPLIT = {"geth, one request": set[str](), "geth, two requests": {"muxTracer"}, "parity": {"debug_traceBlockByNumber"}}
+
+
+@pytest.mark.parametrize("offered", SPLIT)
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_block_that_is_too_heavy_is_traced_one_transaction_at_a_time(name: str, offered: str) -> None:
+    replay = EvmReplay("geth-1")
+    replay.off, replay.parity = set(SPLIT[offered]), offered == "parity"
+    method = "trace_replayBlockTransactions" if replay.parity else TRACE
+
+    async def scene(upstream: EvmUpstream) -> None:
+        whole = await fetched(upstream, RUN)
+        replay.evm_faults = [HEAVY[name]._replace(method=method, number=BUSY, times=FOREVER)]
+        split = await fetched(upstream, RUN)
+        assert [msgspec.structs.replace(block, calls=b"", diffs=b"") for block in split] == [
+            msgspec.structs.replace(block, calls=b"", diffs=b"") for block in whole
+        ]
+        for before, after in zip(whole, split, strict=True):
+            for part in ("calls", "diffs"):
+                assert msgspec.json.decode(getattr(after, part)) == msgspec.json.decode(getattr(before, part))
+        asked = replay.asked(method)
+        await fetched(upstream, [BUSY])  # now it is known to be too heavy
+        assert replay.asked(method) == asked
+
+    on(scene, replay, limits=HASTY if HEAVY[name].hang else LIMITS)
+
+
+def test_a_transaction_that_is_too_heavy_is_a_failure_and_never_a_block() -> None:
+    replay = EvmReplay("geth-1")
+
+    async def scene(upstream: EvmUpstream) -> None:
+        heavy = HEAVY["too slow for the node"]
+        replay.evm_faults = [
+            heavy._replace(method=TRACE, number=BUSY, times=FOREVER),
+            heavy._replace(method="debug_traceTransaction", times=FOREVER),
+        ]
+        blocks: list[FetchedBlock] = []
+        with pytest.raises(UpstreamFailure, match="execution timeout"):
+            await collect(upstream, RUN, blocks)
+        assert [parts(block) for block in blocks] == wanted("geth-1", range(RUN.start, RUN.start + len(blocks)))
+        assert RUN.start + len(blocks) <= BUSY
+
+    on(scene, replay)
 
 
 @pytest.mark.parametrize("name", ["no receipts", "a receipt missing", "a trace missing", "500", "truncated"])

@@ -4,7 +4,7 @@ import asyncio
 
 from tests.upstream.fake_clock import FakeClock
 
-from icefall.upstream.evm.client import AdaptiveLimit, BatchSize
+from icefall.upstream.evm.pacing import AdaptiveLimit, BatchSize, WholeBlocks
 
 
 def test_one_bad_moment_halves_once() -> None:
@@ -124,3 +124,17 @@ def test_a_number_once_refused_is_not_tried_again() -> None:
     for _ in range(20):
         batch.succeeded(1)
     assert batch.size == 1
+
+
+def test_large_blocks_are_tried_as_a_whole_again_after_a_while() -> None:
+    whole = WholeBlocks()
+    assert whole.fits(10_000)
+    whole.refuse(300)
+    whole.refuse(500)
+    assert [whole.fits(299), whole.fits(300), whole.fits(10_000)] == [True, False, False]
+    splits = 2
+    while not whole.fits(300):
+        splits += 1
+    assert splits == 64
+    assert whole.fits(599)
+    assert not whole.fits(600)

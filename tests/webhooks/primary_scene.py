@@ -80,7 +80,7 @@ class PrimaryScene:
             self.registry,
             self.messages,
             self.secrets,
-            [primary_outbox_reader(playback.store)],
+            lambda: [primary_outbox_reader(playback.store)],
             partial(primary_body, self.network()),
             send,
             quiet(),

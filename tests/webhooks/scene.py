@@ -103,8 +103,8 @@ class Scene:
         self.open_chain()
 
     def open_chain(self) -> None:
-        outbox = Outbox(ID, self.registry, lambda: self.now)
-        self.store = ChainStore(self.stores.chain_store(ID), [outbox], 0, outbox.prepare)
+        self.outbox = Outbox(ID, self.registry, lambda: self.now)
+        self.store = ChainStore(self.stores.chain_store(ID), [self.outbox], 0, self.outbox.prepare)
 
     async def forget(self) -> None:
         """Delete the store of the chain, as `icefall forget` does, and open an empty one."""
@@ -139,7 +139,7 @@ class Scene:
             self.registry,
             self.messages,
             self.secrets,
-            [OutboxReader(ID, self.chain.reader, newest)],
+            lambda: [OutboxReader(ID, self.chain.reader, newest)],
             partial(webhook_body, ChainDirectory([self.chain])),
             send,
             quiet(),

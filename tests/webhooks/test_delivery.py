@@ -14,6 +14,7 @@ from icefall.webhooks.retrying import ATTEMPTS_MAX, DELAYS_S, LEASE_S, Outcome
 from icefall.webhooks.signing import signature_of
 
 FAILED = Outcome(503, "it answered 503")
+LOOPS = 20  # turns of the event loop that an attempt of these tests takes at most
 
 
 @pytest.fixture
@@ -153,6 +154,40 @@ def test_a_slow_receiver_does_not_delay_another(scene: Scene) -> None:
         await delivery.close()
 
     asyncio.run(run())
+
+
+async def rounds_until_taken(scene: Scene, receivers: int, hanging: int) -> int:
+    """How often delivery must look for messages until those to receivers that answer are taken."""
+    of = blocks()[:16]
+    for number in range(receivers):
+        await scene.webhook(busiest(), url=f"http://r{number}/", number=number)
+    await scene.put(of)
+    hung, sends = asyncio.Event(), Sends()
+
+    async def send(url: str, body: bytes, headers: dict[str, str]) -> Outcome:
+        if int(url[8:-1]) < hanging:
+            await hung.wait()
+        return await sends(url, body, headers)
+
+    delivery, rounds = scene.delivery(send, per_webhook=1, total=2 * receivers), 0
+    while len(sends.sent) < len(transactions_of(busiest(), of)) * (receivers - hanging):
+        await delivery.round()
+        rounds += 1
+        for _ in range(LOOPS):  # all attempts that end have ended
+            await asyncio.sleep(0)
+    hung.set()
+    await delivery.close()
+    return rounds
+
+
+def test_receivers_that_hang_cost_the_others_no_round(tmp_path: Path) -> None:
+    """A tenth of the receivers hangs: the others get their messages in as many rounds as if none did."""
+    found = []
+    for hanging in (0, 1):
+        scene = Scene(tmp_path / str(hanging))
+        found.append(asyncio.run(rounds_until_taken(scene, 6, hanging)))
+        scene.close()
+    assert found[0] == found[1] > 1
 
 
 def test_replays_and_tests(scene: Scene) -> None:

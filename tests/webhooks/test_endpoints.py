@@ -4,14 +4,13 @@ refused."""
 import asyncio
 import json
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 from tests.forked import run_program
 from tests.server import Reply, Server, launch, serving
 from tests.waiting import until
+from tests.webhooks.receiver import Receiver, receiving
 from tests.webhooks.scene import ID, Scene, blocks
 
 from icefall.webhooks.signing import signature_headers
@@ -22,7 +21,7 @@ ANY_URL = "http://127.0.0.1:1/hook"
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 ROWS = (
     ("GET", ""), ("PATCH", ""), ("DELETE", ""), ("GET", "/addresses"), ("PATCH", "/addresses"),
-    ("DELETE", "/addresses"), ("GET", "/messages"), ("POST", ":replay"), ("POST", ":test"),
+    ("DELETE", "/addresses"), ("GET", "/messages"), ("GET", "/messages:count"), ("POST", ":replay"), ("POST", ":test"),
 )  # fmt: skip
 BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", ""): {"name": "stolen"},
@@ -155,43 +154,10 @@ def test_secrets_are_made_once_and_rotated(server: Server, keys: dict[str, dict[
 # -- messages ----------------------------------------------------------------------------------------------------------
 
 
-class Receiver(ThreadingHTTPServer):
-    """Notes what it gets, and refuses the next `refusals` of them."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.got: list[tuple[dict[str, str], bytes]] = []
-        self.refusals = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/hook"
-
-    def ids(self) -> list[str]:
-        return [json.loads(body)["messageId"] for _, body in self.got]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Receiver
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["content-length"]))
-        is_refused = self.server.refusals > 0
-        self.server.refusals -= is_refused
-        self.send_response(410 if is_refused else 204)
-        self.end_headers()
-        self.server.got.append(({name.lower(): value for name, value in self.headers.items()}, body))
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture
 def receiver() -> Iterator[Receiver]:
-    with Receiver() as made:
-        Thread(target=made.serve_forever, daemon=True).start()
+    with receiving() as made:
         yield made
-        made.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -226,6 +192,9 @@ def test_messages_are_sent_listed_and_replayed(server: Server, receiver: Receive
     rest = result(server, "GET", f"{path}/messages?pageSize=2&pageToken={first['nextPageToken']}")
     assert [one["messageId"] for one in first["messages"] + rest["messages"]] == sent[::-1]
 
+    counts = result(server, "GET", f"{path}/messages:count")
+    assert counts == {"pending": 0, "delivered": 3, "failed": 0, "dropped": 0}
+
     other = f"/{created(server, url=receiver.url)['id']}"
     assert result(server, "POST", f"{other}:replay", {"messageIds": sent}) == {"replayed": 0}
     for nothing in ({"endTimestamp": 1}, {"endTimestamp": 0}, {"endBlock": 0}, {"startBlock": 1}):
@@ -251,6 +220,7 @@ def test_a_receiver_that_is_gone_switches_its_webhook_off(server: Server, receiv
     message = result(server, "POST", f"{path}:test")["messageId"]
     until(lambda: result(server, "GET", path)["status"] == "inactive", "a webhook that is switched off")
     assert "410" in result(server, "GET", path)["statusReason"]
+    assert result(server, "GET", f"{path}/messages:count")["failed"] == 1
     (failed,) = result(server, "GET", f"{path}/messages?status=failed")["messages"]
     assert [(one["responseCode"], one["error"]) for one in failed["attempts"]] == [(410, "it answered 410")]
     resumed = result(server, "PATCH", path, {"status": "active"})

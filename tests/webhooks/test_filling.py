@@ -11,7 +11,7 @@ import pytest
 from tests.webhooks.scene import ID, Scene, Sends, blocks, busiest, transactions_of
 
 from icefall.evm.indexing.decoder import RawChunk
-from icefall.evm.model import BlockRows, RawBlock
+from icefall.evm.model import NO_RAW, BlockRows, RawBlock
 from icefall.webhooks import filling
 from icefall.webhooks.filling import WebhookFilling
 from icefall.webhooks.model import INACTIVE
@@ -87,16 +87,74 @@ def test_a_webhook_gets_the_events_of_blocks_that_were_stored_before(
 
     asyncio.run(run())
     wanted = [one for one in rows if one.block.number >= FIRST]
-    expected = {one for block in wanted for one in hashes_in(watched, block, rows)}
+    expected = set(hashes_in(watched, wanted, rows))
     assert sorted(sends.hashes()) == sorted(expected)
     assert len({one["messageId"] for one in sends.bodies()}) == len(expected)
     assert set(again.fetched) == {one.block.number for one in wanted[:-1]}
     assert any("logs" in one["event"] for one in sends.bodies())
 
 
-def hashes_in(watched: bytes, block: BlockRows, rows: Sequence[BlockRows]) -> list[str]:
-    own = {f"0x{tx.tx_hash.hex()}" for tx in block.txs}
+def hashes_in(watched: bytes, of: Sequence[BlockRows], rows: Sequence[BlockRows]) -> list[str]:
+    """The transactions of some of the blocks that an address takes part in."""
+    own = {f"0x{tx.tx_hash.hex()}" for block in of for tx in block.txs}
     return [one for one in transactions_of(watched, rows) if one in own]
+
+
+@pytest.mark.parametrize("decoded_before", [0, 1, 3])
+def test_a_webhook_starts_where_no_block_follows_yet(decoded_before: int, scene: Scene) -> None:
+    """Blocks that were decoded before the webhook was known may still be stored after it has started: they come without
+    logs, and are matched later too."""
+    rows, watched, sends = blocks(), busiest(), Sends()
+    half = len(rows) // 2
+    without_logs = [
+        msgspec.structs.replace(one, raw=NO_RAW) if at < decoded_before else one for at, one in enumerate(rows[half:])
+    ]
+
+    async def fill() -> None:
+        fills = filling_of(scene, Again(rows))
+        while await fills.step():
+            pass
+        await scene.delivery(sends).drain()
+
+    def expected(until: int) -> list[str]:
+        return hashes_in(watched, rows[FIRST:until], rows)
+
+    async def run() -> None:
+        await scene.put(rows[:half])
+        later = await scene.webhook(watched, number=2, start_block=half)
+        await scene.webhook(watched, start_block=FIRST, include_logs=1)
+        await scene.outbox.start_older(scene.store.tip)
+        await fill()
+        assert sorted(sends.hashes()) == sorted(expected(half)), "all of them, and no block has followed"
+        await scene.registry.put(msgspec.structs.replace(later, status=INACTIVE))
+        await scene.put(without_logs[:2])
+        await scene.put(without_logs[2:])
+        await fill()
+
+    asyncio.run(run())
+    assert sorted(sends.hashes()) == sorted(expected(len(rows)))
+    assert len({one["messageId"] for one in sends.bodies()}) == len(sends.sent)
+
+
+def test_the_filling_waits_for_blocks_that_replace_others(scene: Scene) -> None:
+    """The blocks that are left to match were rolled back: nothing is fetched until they are stored again."""
+    rows, again = blocks(), Again(blocks())
+
+    async def run() -> None:
+        await scene.put(rows[:10])
+        await scene.webhook(busiest(), start_block=FIRST)
+        await scene.outbox.start_older(scene.store.tip)
+        await scene.store.roll_back(FIRST - 1)
+        assert not await filling_of(scene, again).step()
+        assert again.fetched == []
+        await scene.put(rows[FIRST:6])
+        while await filling_of(scene, again).step():
+            pass
+        found = await scene.registry.unfilled(ID)
+        assert found is not None
+        assert (found.first, found.end) == (6, 10)
+
+    asyncio.run(run())
 
 
 def test_the_ids_are_those_of_a_webhook_that_was_there_all_the_time(scene: Scene, tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """Events: found in blocks, written with them, the same after a re-index, and marked when blocks are rolled back."""
 
 import asyncio
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 from tests.evm.recordings import derived
-from tests.webhooks.scene import CHAIN, Scene, Sends, blocks, busiest, transactions_of
+from tests.webhooks.scene import CHAIN, ID, Scene, Sends, blocks, busiest, transactions_of
+
+from icefall.webhooks.outbox import Outbox
 
 
 @pytest.fixture
@@ -36,6 +39,38 @@ def test_every_transaction_of_an_address_is_one_message(scene: Scene) -> None:
         assert {one["webhookId"] for one in sends.bodies()} == {webhook.id}
         await scene.delivery(sends).drain()
         assert len(sends.sent) == len(transactions_of(address)), "nothing is sent twice"
+
+    asyncio.run(run())
+
+
+def test_the_watched_addresses_follow_any_changes(scene: Scene) -> None:
+    """A block is matched with the webhooks as they are after many changes: made, changed, switched off and on again,
+    with addresses that several of them have."""
+    dice, chain = random.Random(4), blocks()
+    known = sorted({one.address for block in chain for one in block.participants})
+
+    async def run() -> None:
+        watched: dict[str, set[bytes]] = {}
+        hooks = [await scene.webhook(*dice.sample(known, 3), number=number) for number in range(6)]
+        for hook in hooks:
+            watched[hook.id] = set(await scene.registry.addresses(hook.id))
+        outbox = Outbox(ID, scene.registry)
+        for _ in range(40):
+            hook = dice.choice(hooks)
+            if dice.random() < 0.4:
+                await scene.registry.put(msgspec.structs.replace(hook, status=dice.choice(["active", "inactive"])))
+            else:
+                added = dice.sample(known, 2)
+                gone = dice.sample(sorted(watched[hook.id] - set(added)), 1)
+                await scene.registry.change_addresses(hook.id, added, gone)
+                watched[hook.id] = (watched[hook.id] | set(added)) - set(gone)
+            await outbox.has_webhooks()
+        active = {one.id for one in await scene.registry.all() if one.is_active}
+        wanted: dict[bytes, set[str]] = {}
+        for webhook, addresses in watched.items():
+            for address in addresses if webhook in active else ():
+                wanted.setdefault(address, set()).add(webhook)
+        assert {one: set(found) for one, found in outbox._watched._by_address.items()} == wanted
 
     asyncio.run(run())
 

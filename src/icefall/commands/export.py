@@ -1,4 +1,4 @@
-"""`icefall export`: tables of an indexed chain as files, beside a running indexer; and `icefall exports`.
+"""`icefall export`: tables of a chain as files, beside what writes them; and `icefall exports`.
 
 The last block is fixed when the command starts. The same command later adds the blocks that have come since.
 """
@@ -11,15 +11,16 @@ from pathlib import Path
 
 from icefall.commands.forget import configured_chain
 from icefall.compose.export_jobs import run_exports
+from icefall.compose.exported_chains import PRIMARY_CHAINS, opened_tables
 from icefall.compose.shared_chains import ready_to_run_alone
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.config.values import ConfigError, bare, close_match
-from icefall.db.engine import BlockingReader, StoreError
+from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
-from icefall.evm.exporting.files import TableExport, Target
-from icefall.evm.exporting.formats import FORMATS, writer_of
-from icefall.evm.exporting.tables import BY_NAME, SQL, TABLES, Kept, Table
+from icefall.exports.files import TableExport, Target
+from icefall.exports.formats import FORMATS, writer_of
+from icefall.exports.tables import ExportedChain, Kept, Table
 from icefall.observe.program import name_process
 
 _PARTITION = "range:100000"
@@ -30,24 +31,19 @@ _RANGE = re.compile(r"range:([1-9][0-9]{0,11})")
 def run_export(config: Config, flags: Mapping[str, str], write_line: Callable[[str], object]) -> int:
     """Export the tables that the flags name. ConfigError for flags that make no sense, StartRefused where the chain is
     not indexed or the disk is full."""
-    tables = _tables(flags.get("table", "all"))
     file_format = _one_of(flags.get("format", "csv"), tuple(FORMATS), "--format")
     partition = flags.get("partition", _PARTITION)
     if partition != "day" and not _RANGE.fullmatch(partition):
         raise ConfigError(f"--partition={bare(partition)} is neither day nor range:N, as in range:100000")
     folder = Path(flags.get("out") or "export").absolute()
-    chain_id = _chain_id(config, flags.get("chain", ""))
-    open_file = writer_of(file_format)
+    target = Target(folder, file_format, partition, writer_of(file_format))
     with closing(stores_of(config)) as stores:
-        reader = stores.chain_blocking_reader(chain_id) if stores.has_chain_store(chain_id) else None
-        if reader is None:
-            raise StartRefused(f"chain {chain_id} is not indexed in {config.data_dir}: nothing to export")
-        target = Target(folder, chain_id, file_format, partition, open_file)
         try:
-            with closing(reader):
-                span = _span(reader, flags)
+            with opened_tables(stores, _chain_name(config, flags.get("chain", ""))) as chain:
+                tables = _tables(chain, flags.get("table", "all"))
+                span = _span(chain, flags)
                 for table in tables:
-                    _export_table(reader, table, target, span, write_line)
+                    _export_table(chain, table, target, span, write_line)
         except StoreError as error:
             raise StartRefused(str(error)) from error
         except OSError as error:
@@ -57,25 +53,24 @@ def run_export(config: Config, flags: Mapping[str, str], write_line: Callable[[s
 
 
 def _export_table(
-    reader: BlockingReader,
+    chain: ExportedChain,
     table: Table,
     target: Target,
     span: tuple[int, int],
     write_line: Callable[[str], object],
 ) -> None:
     first, last = span
-    if table.needs:
-        stored = reader.read(SQL.meta, {"name": table.needs})
-        if not stored or int(stored[0][0]) > last:
-            write_line(f"{table.name}: not stored for this chain, left out (see store_logs in docs/settings.md)")
-            return
-        first = max(first, int(stored[0][0]))
+    stored_from = chain.stored_from(table)
+    if stored_from is None or stored_from > last:
+        write_line(f"{table.name}: not stored for this chain, left out (see store_logs in docs/settings.md)")
+        return
+    first = max(first, stored_from)
     ranges = [(first, last)]
     if table.kept is Kept.BY_BLOCK:
         by_range = _RANGE.fullmatch(target.partition)
-        ranges = list(_aligned(first, last, int(by_range[1])) if by_range else _days(reader, first, last))
+        ranges = list(_aligned(first, last, int(by_range[1])) if by_range else _days(chain, first, last))
     rows = 0
-    for file, was_there in TableExport(reader, table, target).run(ranges):
+    for file, was_there in TableExport(chain, table, target).run(ranges):
         rows += file.rows
         blocks = f"blocks {file.first_block} to {file.last_block}"
         write_line(f"{table.name}: {blocks}: {file.rows} rows{', already exported' if was_there else ''}")
@@ -89,29 +84,28 @@ def _aligned(first: int, last: int, size: int) -> Iterator[tuple[int, int]]:
         first = end + 1
 
 
-def _days(reader: BlockingReader, first: int, last: int) -> Iterator[tuple[int, int]]:
+def _days(chain: ExportedChain, first: int, last: int) -> Iterator[tuple[int, int]]:
     """The blocks of each day (UTC)."""
     while first <= last:
-        ((_, time),) = reader.read(SQL.block, {"number": first})
-        where = {"after": first, "last": last, "time": time - time % _DAY + _DAY}
-        later = reader.read(SQL.first_block_since, where)
-        end = later[0][0] - 1 if later else last
+        time = chain.block_time(first)
+        later = chain.first_block_since(first, last, time - time % _DAY + _DAY)
+        end = last if later is None else later - 1
         yield first, end
         first = end + 1
 
 
-def _span(reader: BlockingReader, flags: Mapping[str, str]) -> tuple[int, int]:
-    """The first and the last block: those that are indexed, or fewer."""
-    lowest, tip = reader.read(SQL.lowest), reader.read(SQL.tip)
-    if not lowest or not tip:
-        raise StartRefused("no block is indexed yet: nothing to export")
-    first, last = lowest[0][0], tip[0][0]
+def _span(chain: ExportedChain, flags: Mapping[str, str]) -> tuple[int, int]:
+    """The first and the last block: those that are stored, or fewer."""
+    stored = chain.span()
+    if stored is None:
+        raise StartRefused("no block is stored yet: nothing to export")
+    first, last = stored
     if text := flags.get("from"):
         first = max(first, _number(text, "--from"))
-    if (text := flags.get("to")) and text != "latest":
+    if (text := flags.get("to", "latest")) != "latest":
         last = min(last, _number(text, "--to"))
     if first > last:
-        raise StartRefused(f"blocks {lowest[0][0]} to {tip[0][0]} are indexed: none of them is between --from and --to")
+        raise StartRefused(f"blocks {stored[0]} to {stored[1]} are stored: none of them is between --from and --to")
     return first, last
 
 
@@ -121,10 +115,11 @@ def _number(text: str, flag: str) -> int:
     return int(text)
 
 
-def _tables(text: str) -> list[Table]:
+def _tables(chain: ExportedChain, text: str) -> list[Table]:
     if text == "all":
-        return list(TABLES)
-    return [BY_NAME[_one_of(name.strip(), tuple(BY_NAME), "--table")] for name in text.split(",")]
+        return list(chain.tables)
+    by_name = {table.name: table for table in chain.tables}
+    return [by_name[_one_of(name.strip(), tuple(by_name), "--table")] for name in text.split(",")]
 
 
 def _one_of(text: str, names: tuple[str, ...], flag: str) -> str:
@@ -135,15 +130,17 @@ def _one_of(text: str, names: tuple[str, ...], flag: str) -> str:
     return text
 
 
-def _chain_id(config: Config, text: str) -> str:
-    """A chain by its ID, or by its name or an alias in the configuration."""
+def _chain_name(config: Config, text: str) -> str:
+    """P or X of the network as p-chain or x-chain, or the ID of an EVM chain."""
     if not text:
         raise ConfigError("icefall export needs a chain: use icefall export --chain=43114 --table=blocks --out=DIR")
+    if name := PRIMARY_CHAINS.get(text.lower()):
+        return name
     chain = configured_chain(config.chain, text)
     if chain is not None:
         return chain.id
     if not re.fullmatch(r"[0-9]{1,20}", text):
-        raise ConfigError(f"--chain={bare(text)}: no [[chain]] has this id, name or alias")
+        raise ConfigError(f"--chain={bare(text)}: neither P nor X, and no [[chain]] has this id, name or alias")
     return text
 
 

@@ -87,6 +87,8 @@ async def _show(parts: WebhookParts, webhook: Webhook) -> str:
 
 
 async def _test(parts: WebhookParts, webhook: Webhook) -> str:
+    if not webhook.is_active:
+        raise StartRefused(f"webhook {webhook.id} is inactive: nothing is sent to it")
     now, own_id = time.time(), str(uuid4())
     body = sample_body(webhook, own_id, int(now))
     await parts.messages.add_test(webhook.id, webhook.chain_id, own_id, body, now)

@@ -17,6 +17,7 @@ from icefall.config.settings import Config
 # the roles besides the listeners
 ENGINE, INDEXER, REPLAY, LIMITS, WEBHOOKS, EXPORTS = "engine", "indexer", "replay", "limits", "webhooks", "exports"
 READY = b"ready\n"
+GC_THRESHOLDS = (50_000, 20, 100)  # rows and structs come and go by the thousand, none of them in a cycle
 TRY_AGAIN = 75  # exit code of a restarted child whose store cannot be used now, on a full disk for example
 DRAINING = "draining"  # the message that a shutdown has begun
 ENGINE_READY = "engine-ready"  # to workers, which serve health only until then

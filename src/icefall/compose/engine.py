@@ -276,7 +276,7 @@ async def _following(context: EngineContext) -> ChainServices:
     await following.start()
     progress: dict[bytes, MovingChain] = {chain.chain_id: chain for chain in following.foreign.values()}
     progress[x.chain.chain_id] = ledger
-    loops = [following.report_progress]
+    loops = [following.report_progress, following.observing.run]
     return ChainServices({x.chain.chain_id: following}, progress, loops, following, following.foreign)
 
 

@@ -15,17 +15,21 @@ from uuid import uuid4
 
 from icefall.access.store import ReopenedStore, page_token_secret
 from icefall.api.data.handlers.operations import ExportFolder, PublicAddress
+from icefall.api.networks.exporting import COLUMNS, PrimaryExports
+from icefall.api.networks.network import Networks
 from icefall.compose.app_parts import service_logs
 from icefall.compose.child import watch_stop
 from icefall.compose.served_chains import ServedChains
+from icefall.compose.served_network import served_network
 from icefall.compose.stores import Stores, stores_of
 from icefall.config.settings import Config
 from icefall.db.engine import BlockingReader
 from icefall.errors import StartRefused
 from icefall.evm.enriching.selectors import method_names
-from icefall.exports.model import ExportLinks
+from icefall.exports.model import EVM, ExportLinks, PrimaryNaming
 from icefall.exports.registry import ExportRegistry
 from icefall.exports.running import ExportRunner
+from icefall.exports.sources import EvmSource, JobSource
 
 _MIB = 1 << 20
 
@@ -43,9 +47,10 @@ class ExportJobs:
         self._store.close()
 
 
-def export_services(config: Config, jobs: ExportJobs, reader: BlockingReader) -> dict[type, Any]:
+def export_services(config: Config, jobs: ExportJobs, reader: BlockingReader, networks: Networks) -> dict[type, Any]:
     """The services that the handlers of exports take."""
     return {
+        PrimaryNaming: PrimaryExports(networks),
         ExportRegistry: jobs.registry,
         ExportLinks: ExportLinks(page_token_secret(reader)),
         ExportFolder: ExportFolder(Path(config.export_dir)),
@@ -74,7 +79,9 @@ async def run_exports(config: Config, *, supervised: bool, with_engine: bool) ->
             config, stores, method_names(config.method_signatures), None if with_engine else reader, log
         )
         folder, rows_max = Path(config.export_dir), config.export_rows_max
-        writing = ExportRunner(jobs.registry, served.directory, folder, runner, log, rows_max=rows_max)
+        primary = PrimaryExports(Networks(served_network(config, stores) if with_engine else None))
+        sources: dict[str, JobSource] = {EVM: EvmSource(served.directory), **dict.fromkeys(COLUMNS, primary)}
+        writing = ExportRunner(jobs.registry, sources, folder, runner, log, rows_max=rows_max)
         running = asyncio.create_task(writing.run())
         following = asyncio.create_task(served.refresh_forever())
         either: set[asyncio.Future[Any]] = {running, stopped}

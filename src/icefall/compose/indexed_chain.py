@@ -221,7 +221,9 @@ class IndexedChain:
         while self._webhook_filling is not None:
             more = False
             try:
-                more = self.follower.status.synced and await self._webhook_filling.step()
+                if self.follower.status.synced:
+                    await self._outbox.start_older(self._chain_store.tip)
+                    more = await self._webhook_filling.step()
                 problem = ""
             except (StoreError, UpstreamFailure, DecoderDied) as error:
                 if str(error) != problem:

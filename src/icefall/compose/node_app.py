@@ -108,7 +108,7 @@ def _mounts(
         AddressParser: AddressParser(chains, PLATFORM_CHAIN, naming.chain, naming.hrp),
         PlatformUpstream: PlatformUpstream(followed.engine if followed else None),
     }
-    return [*mounts, Mount(P, _paths(platform), services, _closed(followed, platform))]
+    return [*mounts, Mount(P, _paths(platform), services, _closed(followed, platform), version)]
 
 
 def _closed(followed: Followed | None, chain: Chain) -> Callable[[], Awaitable[bool]] | None:

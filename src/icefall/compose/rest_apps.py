@@ -56,6 +56,7 @@ def data_app(config: Config, *, with_engine: bool) -> App:
     )
     webhooks, exports = WebhookParts(config, stores, store), ExportJobs(config, stores, store)
     network = served_network(config, stores) if with_engine else None
+    networks = Networks(network)
     services: dict[type, Any] = {
         AccessReader: access,
         UsageReader: UsageReader(store),
@@ -65,8 +66,8 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         ChainDirectory: served.directory,
         ContractAbis: abis.abis,
         **webhook_services(config, webhooks, network),
-        **export_services(config, exports, store),
-        Networks: Networks(network),
+        **export_services(config, exports, store, networks),
+        Networks: networks,
         NetworkClock: NetworkClock(),
     }
 

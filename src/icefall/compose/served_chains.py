@@ -114,7 +114,7 @@ class ServedChains:
     def _made(self, config: ChainConfig) -> _Served:
         state = RequestState(config.rpc, int(config.id)) if self._with_state else None
         reader, standbys = self._stores.chain_reader(config.id), self._stores.chain_standbys(config.id)
-        chain = EvmChain(_chain_info(config), reader, state, self._method_names, state, standbys, self._abis)
+        chain = EvmChain(_chain_info(config), reader, state, self._method_names, state, standbys, self._abis, state)
         return _Served(config, chain, state)
 
     async def _close_retired(self, now: float) -> None:

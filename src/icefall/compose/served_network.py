@@ -9,6 +9,7 @@ from icefall.config.settings import Config
 from icefall.node.core_chain import CoreChainLists
 from icefall.node.store import NodeReader, read_learned
 from icefall.pchain.day_sums import DaySums
+from icefall.pchain.observed import ObservedNodes
 from icefall.pchain.reading import PlatformReader
 from icefall.pchain.subnet_lists import SubnetLists
 from icefall.primary.network import LearnedNetwork
@@ -60,6 +61,7 @@ def served_network(config: Config, stores: Stores) -> PrimaryNetwork:
         platform=PlatformReader(platform_store, network.platform, version),
         lists=SubnetLists(platform_store),
         days=DaySums(platform_store),
+        observed=ObservedNodes(store),
         assets=AssetNames(network.platform.avax_asset_id, AssetChainReader(store, x_chain_id, version)),
         x_chain_id=x_chain_id,
         c_chain_id=c_chain_id,

@@ -3,6 +3,7 @@ may share a server.
 """
 
 import asyncio
+import time
 from contextlib import ExitStack
 from functools import partial
 from typing import Any
@@ -17,13 +18,14 @@ from icefall.compose.served_network import served_network
 from icefall.compose.stores import StoreName, Stores, stores_of
 from icefall.compose.webhooks import ReceiverAccess, WebhookParts
 from icefall.config.settings import Config
-from icefall.db.engine import StoreDenied
+from icefall.db.engine import BlockingReader, StoreDenied
 from icefall.errors import Unavailable
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.status import decode_status
 from icefall.webhooks.delivering import Delivery, OutboxReader, StoredEvent, primary_outbox_reader
 from icefall.webhooks.model import EVM_ACTIVITY, Message, Webhook
 
+_LOOK_EVERY_S = 5.0  # for the store of a node that was not there at the start
 _STOP_LIMIT_S = 4.0  # for attempts that are being made; those that are cut off are made again
 
 
@@ -43,29 +45,27 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
         opened.callback(reader.close)
         parts = WebhookParts(config, stores, reader)
         opened.callback(parts.close)
-        chains = ServedChains(config, stores, with_state=True).directory
-        outboxes = [OutboxReader(chain.info.id, chain.reader, partial(head_of, chain)) for chain in chains.all()]
-        network = _network(config, stores, with_engine=with_engine)
-        if network is not None:
-            node = stores.node_reader()
-            opened.callback(node.close)
-            outboxes.append(primary_outbox_reader(node))
+        served = ServedChains(config, stores, shared=None if with_engine else reader, log=log, with_state=True)
+        sources = _Sources(config, stores, served.directory, is_ready=with_engine)
+        opened.callback(sources.close)
         delivery = Delivery(
             parts.registry,
             parts.messages,
             parts.secrets,
-            outboxes,
-            partial(_body, chains, network),
+            sources.outboxes,
+            sources.body,
             ReceiverAccess(config).send,
             log,
         )
         running = asyncio.create_task(delivery.run())
+        following = asyncio.create_task(served.refresh_forever())
         either: set[asyncio.Future[Any]] = {running, stopped}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        for task in (running, following):
+            task.cancel()
+        await asyncio.gather(running, following, return_exceptions=True)
         await asyncio.wait({asyncio.ensure_future(delivery.close())}, timeout=_STOP_LIMIT_S)
-        await chains.close()
+        await served.directory.close()
     if stopped.done():
         return stopped.result()
     failure = running.exception()
@@ -73,24 +73,47 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
     return 1
 
 
-def _network(config: Config, stores: Stores, *, with_engine: bool) -> PrimaryNetwork | None:
-    """The primary network, where there is a node's store; None: only EVM chains have webhooks."""
-    if not with_engine and StoreName("node") not in stores.names():
-        return None
-    try:
-        return served_network(config, stores)
-    except StoreDenied:  # a reader whose grants leave the node out still delivers what is about EVM chains
-        return None
+class _Sources:
+    """What messages are made of: the chains that are served now, and the primary network from when there is a node's
+    store. `is_ready`: there is one already."""
 
+    def __init__(self, config: Config, stores: Stores, chains: ChainDirectory, *, is_ready: bool) -> None:
+        self._config = config
+        self._stores = stores
+        self._chains = chains
+        self._is_ready = is_ready
+        self._network: PrimaryNetwork | None = None
+        self._node: BlockingReader | None = None
+        self._look_at = 0.0
 
-async def _body(
-    chains: ChainDirectory, network: PrimaryNetwork | None, webhook: Webhook, message: Message, event: StoredEvent
-) -> bytes:
-    if webhook.event_type == EVM_ACTIVITY:
-        return await webhook_body(chains, webhook, message, event)
-    if network is None:
-        raise Unavailable("the store of the node cannot be read here")
-    return await primary_body(network, webhook, message, event)
+    def outboxes(self) -> list[OutboxReader]:
+        if self._node is None:
+            self._look_for_node()
+        found = [OutboxReader(one.info.id, one.reader, partial(head_of, one)) for one in self._chains.all()]
+        return found if self._node is None else [*found, primary_outbox_reader(self._node)]
+
+    def _look_for_node(self) -> None:
+        now = time.monotonic()
+        if now < self._look_at:
+            return
+        self._look_at = now + _LOOK_EVERY_S
+        try:
+            if self._is_ready or StoreName("node") in self._stores.names():
+                self._network = served_network(self._config, self._stores)
+                self._node = self._stores.node_reader()
+        except StoreDenied:  # a reader whose grants leave the node out still delivers what is about EVM chains
+            self._look_at = float("inf")
+
+    async def body(self, webhook: Webhook, message: Message, event: StoredEvent) -> bytes:
+        if webhook.event_type == EVM_ACTIVITY:
+            return await webhook_body(self._chains, webhook, message, event)
+        if self._network is None:
+            raise Unavailable("the store of the node cannot be read here")
+        return await primary_body(self._network, webhook, message, event)
+
+    def close(self) -> None:
+        if self._node is not None:
+            self._node.close()
 
 
 async def head_of(chain: EvmChain) -> int:

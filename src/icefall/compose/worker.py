@@ -17,7 +17,7 @@ import uvloop
 from icefall.api.http.app import BODY_MAX, App
 from icefall.api.http.row import DATA, NODE
 from icefall.compose.app_parts import starting_app
-from icefall.compose.child import ENGINE_READY, ChildArguments, watch_stop
+from icefall.compose.child import ENGINE_READY, GC_THRESHOLDS, ChildArguments, watch_stop
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.db.engine import StoreError, urgent_queries
@@ -121,5 +121,5 @@ def build_app(listener: str, config: Config, *, with_engine: bool) -> App:
     app = app_builder(listener)(config, with_engine)
     gc.collect()
     gc.freeze()  # what lives as long as the worker need not be scanned again and again
-    gc.set_threshold(50_000, 20, 100)
+    gc.set_threshold(*GC_THRESHOLDS)
     return app

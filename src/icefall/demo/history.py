@@ -25,7 +25,7 @@ from icefall.node.sync.verify import (
 from icefall.upstream.node import FetchedContainer
 from icefall.wire.ids import LOCAL_ID
 
-GENESIS_TIME = 1794753768  # when the recorded network began, which decides P's first block
+GENESIS_TIME = 1795036472  # when the recorded network began, which decides P's first block
 TX_FEE = CREATE_ASSET_TX_FEE = 1_000_000
 BEGUN, DONE = "begun", "done"  # values of the meta row
 META_NAME = "demo_history"

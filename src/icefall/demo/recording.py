@@ -14,6 +14,7 @@ import msgspec
 Kind = Literal["geth", "coreth", "anvil"]
 
 _CLEARED = "0x" + "00" * 32  # geth's code hash of an account whose delegation (EIP-7702) was removed
+_ZERO_WORD = "0x" + "00" * 32
 
 
 class _BlockLine(msgspec.Struct):
@@ -152,6 +153,26 @@ class RecordedState:
     def code(self, address: str, block: int) -> str:
         history = self._codes.get(address)
         return history.at(block, "0x") if history is not None else "0x"
+
+    @cached_property
+    def _words(self) -> dict[tuple[str, str], History]:
+        """The words of storage that blocks changed. A slot that is not in the state after a change holds zero."""
+        words: dict[tuple[str, str], History] = {}
+        for block in self._recording.blocks.values():
+            for row in msgspec.json.decode(block.diffs or b"[]"):
+                pre, post = row["result"]["pre"], row["result"]["post"]
+                for address, account in pre.items():
+                    for slot in account.get("storage", {}):
+                        if slot not in post.get(address, {}).get("storage", {}):
+                            words.setdefault((address, slot), History()).add(block.number, _ZERO_WORD)
+                for address, account in post.items():
+                    for slot, word in account.get("storage", {}).items():
+                        words.setdefault((address, slot), History()).add(block.number, word)
+        return words
+
+    def word(self, address: str, slot: str, block: int) -> str:
+        history = self._words.get((address, slot))
+        return history.at(block, _ZERO_WORD) if history is not None else _ZERO_WORD
 
 
 def _leaves(values: dict[str, Any], path: tuple[str, ...]) -> Iterable[tuple[tuple[str, ...], Any]]:

@@ -143,11 +143,12 @@ class Replay:
         return msgspec.json.encode(rows)
 
     def trace_result(self, params: list[Any]) -> bytes:
-        """The calls of one transaction."""
+        """The traces of one transaction."""
         block = self._block_of(params[0])
-        if block is None or params[1].get("tracer") != "callTracer":
+        if block is None:
             raise ReplayError(-32000, "transaction not found")
-        rows = msgspec.json.decode(block.calls or b"[]", type=list[dict[str, msgspec.Raw]])
+        of_block = self.traces_result([hex(block.number), params[1]])
+        rows = msgspec.json.decode(of_block, type=list[dict[str, msgspec.Raw]])
         return bytes(rows[block.txids.index(params[0])]["result"])
 
     def _block_of(self, txid: str) -> RecordedBlock | None:
@@ -172,6 +173,11 @@ class Replay:
     def code_result(self, params: list[Any]) -> bytes:
         block = self.existing_block(params[1], "state")
         return msgspec.json.encode(self.state.code(params[0].lower(), block.number))
+
+    def storage_result(self, params: list[Any]) -> bytes:
+        block = self.existing_block(params[2], "state")
+        slot = f"0x{int(params[1], 16):064x}"
+        return msgspec.json.encode(self.state.word(params[0].lower(), slot, block.number))
 
     def call_result(self, params: list[Any]) -> bytes:
         block = self.existing_block(params[1], "state")
@@ -202,6 +208,7 @@ METHODS: dict[str, Callable[[Replay, list[Any]], bytes]] = {
     "debug_traceBlockByNumber": lambda replay, params: replay.traces_result(params),
     "eth_getBalance": Replay.balance_result,
     "eth_getCode": Replay.code_result,
+    "eth_getStorageAt": Replay.storage_result,
     "eth_call": Replay.call_result,
 }
 

@@ -7,7 +7,7 @@ from typing import Protocol
 from icefall.evm.model import DECIMALS_MAX
 from icefall.evm.standards import STANDARDS, Holding, TokenStandard
 from icefall.upstream.client import UpstreamFailure
-from icefall.upstream.evm.errors import Aborted, Reverted
+from icefall.upstream.evm.errors import Aborted, NoState, NotThere, Reverted
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 
 TEXT_SIZE_MAX = 256
@@ -82,19 +82,28 @@ def decimals(token: bytes) -> ContractCall:
 # -- many at once ------------------------------------------------------------------------------------------------
 
 
-async def call_each(upstream: HeadSource, rows: Sequence[Sequence[ContractCall]]) -> list[Answers | UpstreamFailure]:
-    """The answers to each row's calls at the latest block, or the failure of that row: one contract that fails does not
-    fail the other rows. UpstreamFailure where the upstream does not answer at all."""
-    return await _call(upstream, rows, await upstream.head()) if rows else []
+async def call_each(
+    upstream: HeadSource, rows: Sequence[Sequence[ContractCall]], at: At | None = None
+) -> list[Answers | UpstreamFailure]:
+    """The answers to each row's calls at a block, the latest if `at` is None, or the failure of that row: one contract
+    that fails does not fail the other rows. UpstreamFailure where the upstream does not answer at all, NotThere where
+    it does not have the block."""
+    if not rows:
+        return []
+    return await _call(upstream, rows, await upstream.head() if at is None else at)
 
 
 async def _call(
-    upstream: HeadSource, rows: Sequence[Sequence[ContractCall]], at: int
+    upstream: HeadSource, rows: Sequence[Sequence[ContractCall]], at: At
 ) -> list[Answers | UpstreamFailure]:
     try:
         answers = iter(await upstream.answers([call for calls in rows for call in calls], at))
     except UpstreamFailure as failure:
-        at = await upstream.head()  # raises if the failure is not about these calls
+        head = await upstream.head()  # raises if the failure is not about these calls
+        if isinstance(at, int):
+            at = head
+        elif isinstance(failure, NotThere | NoState):
+            raise
         if len(rows) == 1:
             return [failure]
         half = len(rows) // 2

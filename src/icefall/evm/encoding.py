@@ -6,6 +6,7 @@ Numbers take as few bytes as they can. Call data is mostly zeros, and often repe
 
 import re
 import zlib
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -88,19 +89,16 @@ def _packed(number: int | None) -> bytes:
 def unpack_uints(packed: bytes) -> list[Any]:
     """Return the numbers that `PackedUints` packed, one after another."""
     numbers: list[Any] = []
-    at, end = 0, len(packed)
-    while at < end:
-        code, at = packed[at], at + 1
-        if code <= _ITSELF:
-            numbers.append(_from_bytes(packed[at : at + code], "big"))
-            at += code
-        elif code < _ROUND:
-            numbers.append(code - _ITSELF)
-        elif code == _ABSENT:
-            numbers.append(None)
-        else:
-            numbers.append(packed[at] * _POWERS[code - _ROUND])
-            at += 1
+    add, rest = numbers.append, iter(packed)
+    for code in rest:
+        if code >= _ROUND:
+            add(None if code == _ABSENT else next(rest) * _POWERS[code - _ROUND])
+        elif code > _ITSELF:
+            add(code - _ITSELF)
+        elif code > 2:
+            add(_from_bytes(islice(rest, code), "big"))
+        else:  # the shortest lengths are the most frequent
+            add(next(rest) << 8 | next(rest) if code == 2 else next(rest) if code else 0)
     return numbers
 
 

@@ -83,11 +83,12 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
         code: tuple[tuple[bytes, bool], ...],
         earlier_code: tuple[tuple[bytes, bool], ...] = (),
         slots: "Mapping[bytes, TokenStorage] | None" = None,
+        other_storage: Mapping[bytes, Sequence[bytes]] | None = None,
     ) -> "ResolvedBlock":
         """Add what was read from state, and drop the amounts from which `native` follows, and storage that is not a
         token's: thousands of blocks may wait."""
         rows = msgspec.structs.replace(self, native_before={}, native_after={}, native_deltas={}, storage=())
-        return ResolvedBlock(rows, native, code, earlier_code, slots or {})
+        return ResolvedBlock(rows, native, code, earlier_code, slots or {}, other_storage or {})
 
     def balance_changes(self) -> BalanceChanges:
         address = self.addresses.__getitem__
@@ -121,6 +122,7 @@ class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):
     code: tuple[tuple[bytes, bool], ...]
     earlier_code: tuple[tuple[bytes, bool], ...] = ()  # as of the block before
     slots: Mapping[bytes, TokenStorage] = {}  # of every token whose balances follow from its storage, if it was used
+    other_storage: Mapping[bytes, Sequence[bytes]] = {}  # of tokens whose balances do not, as text
 
 
 def pack_columns(columns: Columns) -> bytes:

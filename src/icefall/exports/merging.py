@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from icefall.evm.encoding import position_of
 from icefall.evm.enriching.reader import TokenDetails
-from icefall.evm.exporting.histories import READERS, HistoryRow, HistorySpan, cursor_of
 from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import TransferRead
+from icefall.exports.histories import READERS, HistoryRow, HistorySpan, cursor_of
 from icefall.exports.rows import RowText
 
 _HELD_ROWS = 20_000  # of all lists together

@@ -3,35 +3,42 @@
 import hashlib
 import hmac
 from datetime import UTC, datetime, timedelta
+from typing import Protocol
 
 import msgspec
 
 RUNNING, COMPLETED, TRUNCATED, FAILED, CANCELLED = "running", "completed", "truncated", "failed", "cancelled"
 EVM = "TRANSACTION_EXPORT_EVM"
+PRIMARY = "TRANSACTION_EXPORT_PRIMARY_NETWORK"
+STAKING, SIMPLE = f"{PRIMARY}_STAKING", f"{PRIMARY}_SIMPLE"
 DAY_S = 86_400
 _LINKS = b"links to exports"  # what the secret of the installation is used for
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is exported. Equal requests have equal texts: addresses are lower-case, and both lists are sorted. Days
-    count from 1970; None: from the first block on, and up to the newest one."""
+    """What is exported. Equal requests have equal texts: addresses are lower-case, and all lists are sorted. Days
+    count from 1970; None: from the first block on, and up to the newest one. `accounts`: addresses of the C-Chain,
+    whose atomic transactions are wanted."""
 
     addresses: list[str]
     chains: list[str]
     first_day: int | None = None
     last_day: int | None = None
+    accounts: list[str] = []
 
     def text(self) -> str:
         return msgspec.json.encode(self).decode()
 
 
 class FixedEnd(msgspec.Struct, frozen=True):
-    """The last block of a chain that a job reads, and its hash. A chain without blocks before the end has none."""
+    """The last block of a chain that a job reads, and its hash. A chain without blocks before the end has none. `txs`:
+    how many transactions of a chain of the primary network are read."""
 
     chain: str
     block: int
     block_hash: str
+    txs: int = 0
 
 
 class ExportState(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +99,18 @@ class ExportEnd(msgspec.Struct, frozen=True, kw_only=True):
     rows: int = 0
     bytes: int = 0
     file: str = ""
+
+
+class PrimaryNaming(Protocol):
+    """What an order of the primary network names, read as text that is the same for the same."""
+
+    def chain(self, text: str) -> str:
+        """p-chain, x-chain or c-chain. NotFound where there is no network, or no such chain."""
+        ...
+
+    def address(self, text: str) -> str:
+        """An address without the name of a chain. BadRequest for one that is of no chain of the network."""
+        ...
 
 
 def day_text(day: int) -> str:

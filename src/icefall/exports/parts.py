@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import BinaryIO
 
-from icefall.exports.rows import COLUMNS, encoded
+from icefall.exports.rows import encoded
 
 _COPIED = 1 << 20
 
@@ -20,13 +20,15 @@ class PartsLost(Exception):
 
 
 class ExportParts:
-    """The open files. `sizes`: how long they were when the job was stored last; what was written since is cut off."""
+    """The open files. `columns`: of each file. `sizes`: how long they were when the job was stored last; what has been
+    written since is cut off."""
 
-    def __init__(self, folder: Path, sizes: Mapping[str, int]) -> None:
+    def __init__(self, folder: Path, columns: Mapping[str, Sequence[str]], sizes: Mapping[str, int]) -> None:
+        self._columns = columns
         self._opened = ExitStack()
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._files: dict[str, BinaryIO] = {}
-        for kind in COLUMNS:
+        for kind in columns:
             path = folder / f"{kind}.csv"
             size = sizes.get(kind, 0)
             if size and (not path.exists() or path.stat().st_size < size):
@@ -41,7 +43,7 @@ class ExportParts:
             file.truncate(sizes.get(kind, 0))
             file.seek(0, os.SEEK_END)
             if not file.tell():
-                file.write(encoded([COLUMNS[kind]]))
+                file.write(encoded([self._columns[kind]]))
 
     def write(self, kind: str, rows: Iterable[Sequence[object]]) -> None:
         self._files[kind].write(encoded(rows))
@@ -62,7 +64,7 @@ def _opened(path: Path) -> BinaryIO:
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600), "r+b")
 
 
-def pack_archive(folder: Path, name: str, manifest: bytes) -> int:
+def pack_archive(folder: Path, name: str, kinds: Sequence[str], manifest: bytes) -> int:
     """Make one ZIP archive of the files, with a manifest, and remove them; return its size. It has its name only when
     it is whole, so doing it again after a crash does no harm."""
     whole, beside = folder / name, folder / f"{name}.tmp"
@@ -71,12 +73,12 @@ def pack_archive(folder: Path, name: str, manifest: bytes) -> int:
         with _opened(beside) as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
                 archive.writestr("manifest.json", manifest)
-                for kind in COLUMNS:
+                for kind in kinds:
                     with (folder / f"{kind}.csv").open("rb") as part, archive.open(f"{kind}.csv", "w") as packed:
                         shutil.copyfileobj(part, packed, _COPIED)
             file.flush()
             os.fsync(file.fileno())
         beside.replace(whole)
-    for kind in COLUMNS:
+    for kind in kinds:
         (folder / f"{kind}.csv").unlink(missing_ok=True)
     return whole.stat().st_size

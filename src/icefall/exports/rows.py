@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from icefall.evm.enriching.reader import TokenDetails
-from icefall.evm.exporting.formats import guarded
-from icefall.evm.exporting.histories import INTERNALS, TRANSACTIONS, HistoryRow
 from icefall.evm.model import CallType
+from icefall.evm.reading.contracts import MethodNames
 from icefall.evm.reading.directory import ChainInfo
 from icefall.evm.reading.model import InternalRead, TransferRead, TxLocation, TxRead
 from icefall.evm.standards import BY_NUMBER, STANDARDS, TokenStandard
+from icefall.exports.formats import guarded
+from icefall.exports.histories import INTERNALS, TRANSACTIONS, HistoryRow
 from icefall.wire.evm.hex import checksummed
 
 _BEGIN = ("address", "direction", "chainId", "blockNumber", "blockTimestamp", "datetimeUtc", "txHash")
@@ -61,7 +62,7 @@ def encoded(rows: Iterable[Sequence[object]]) -> bytes:
 class RowText:
     """Makes the text of rows of one chain."""
 
-    def __init__(self, chain: ChainInfo, method_names: Mapping[bytes, str]) -> None:
+    def __init__(self, chain: ChainInfo, method_names: MethodNames) -> None:
         self._chain = chain
         self._methods = method_names
 
@@ -90,7 +91,7 @@ class RowText:
         fee = tx.gas_used * tx.gas_price
         costs = [tx.gas_used, tx.gas_price, fee, decimal_text(fee, self._chain.token.decimals)]
         selector = f"0x{tx.selector.hex()}" if tx.selector else ""
-        method = guarded(self._methods.get(tx.selector, ""))
+        method = guarded(self._methods.of(tx.to, tx.selector) or "")
         return [
             tx.tx_index, *parties, *self._amount(tx.value), *costs, tx.status, selector, method, tx.nonce, tx.type_id,
         ]  # fmt: skip

@@ -9,7 +9,7 @@ import asyncio
 import re
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -18,24 +18,19 @@ import msgspec
 from icefall.db.disk import free_space
 from icefall.db.engine import StoreError
 from icefall.errors import NotFound
-from icefall.evm.exporting.histories import KINDS
-from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.reading.one_history import in_one_history
-from icefall.exports.merging import BlockSpan, merged
 from icefall.exports.model import (
     COMPLETED,
-    DAY_S,
     FAILED,
     TRUNCATED,
     ExportEnd,
     ExportJob,
-    ExportRequest,
     ExportState,
-    FixedEnd,
     day_text,
 )
 from icefall.exports.parts import ExportParts, PartsLost, pack_archive
 from icefall.exports.registry import ExportRegistry
+from icefall.exports.sources import EndReplaced, JobSource
 from icefall.observe.log import Log
 
 ROWS_MAX = 1_000_000  # of one job
@@ -43,7 +38,6 @@ TURN_ROWS = 50_000  # wanted of a turn
 TURN_ROWS_MAX = 200_000  # above which a turn of several days is made shorter
 STEP_MAX = 4096  # days
 TRIES_MAX = 5  # to begin while blocks are rolled back
-DISTANCE = 64  # blocks that the end stays behind the newest one, for each time it was rolled back
 JOB_MAX_S = 86_400.0
 IDLE_S, CLEAN_S = 1.0, 60.0
 FREE_MIN = 3  # percent of the disk
@@ -56,17 +50,14 @@ class TooManyRows(Exception):
     """The days that are read have more rows than the job, or the turn, may have."""
 
 
-class EndReplaced(Exception):
-    """The last block of the job was rolled back."""
-
-
 class ExportRunner:
-    """Runs the jobs of a folder. `runner`: the ID of the folder. `rows_max`: of one job."""
+    """Runs the jobs of a folder. `sources`: of the types of jobs. `runner`: the ID of the folder. `rows_max`: of one
+    job."""
 
     def __init__(
         self,
         registry: ExportRegistry,
-        chains: ChainDirectory,
+        sources: Mapping[str, JobSource],
         folder: Path,
         runner: str,
         log: Log,
@@ -75,7 +66,7 @@ class ExportRunner:
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._registry = registry
-        self._chains = chains
+        self._sources = sources
         self._folder = folder
         self._runner = runner
         self._log = log
@@ -144,7 +135,7 @@ class ExportRunner:
     async def _begin(self, job: ExportJob, tries: int) -> ExportState:
         """Fix the last blocks, and begin with empty files."""
         shutil.rmtree(self._folder / job.id, ignore_errors=True)
-        return await in_one_history(self._first_state, job.decoded_request, tries)
+        return await in_one_history(self._sources[job.type].begin, job.decoded_request, tries)
 
     async def _begin_anew(self, job: ExportJob) -> None:
         known = job.decoded_state
@@ -155,36 +146,13 @@ class ExportRunner:
             return
         await self._registry.put_state(job.id, self._runner, await self._begin(job, tries), self._clock())
 
-    async def _first_state(self, request: ExportRequest, tries: int) -> ExportState:
-        ends, first_times, last_times = [], [], []
-        for name in request.chains:
-            chain = await self._chains.find(name)
-            until = None if request.last_day is None else (request.last_day + 1) * DAY_S - 1
-            tip, lowest = await chain.blocks.tip(), await chain.blocks.lowest()
-            end = tip if until is None else await chain.blocks.at_or_before(until)
-            if tip is not None and end is not None and tries:
-                end = await chain.blocks.block(max(0, min(end.number, tip.number - tries * DISTANCE)))
-            first = None if lowest is None else await chain.blocks.block(lowest)
-            if first is not None and not first.time:  # a genesis of 1970, which has no transactions
-                first = await chain.blocks.block(first.number + 1) or first
-            if end is None or first is None:
-                continue
-            ends.append(FixedEnd(chain.info.id, end.number, end.block_hash.hex()))
-            first_times.append(first.time)
-            last_times.append(end.time)
-        first_day = min(first_times, default=0) // DAY_S
-        last_day = max(last_times, default=-1) // DAY_S
-        if request.first_day is not None:
-            first_day = max(first_day, request.first_day)
-        return ExportState(ends=ends, first_day=first_day, next_day=first_day, last_day=last_day, tries=tries)
-
     # -- a turn --------------------------------------------------------------------------------------------------
 
     async def _read_days(self, job: ExportJob, state: ExportState) -> None:
         days = min(state.step, state.last_day + 1 - state.next_day)
-        parts = ExportParts(self._folder / job.id, state.sizes)
+        parts = self._parts(job, state.sizes)
         try:
-            count = await in_one_history(partial(self._write_days, parts, job.decoded_request, state, days))
+            count = await in_one_history(partial(self._write_days, parts, job, state, days))
         except TooManyRows:
             parts.cut(state.sizes)
             if days > 1:
@@ -202,39 +170,30 @@ class ExportRunner:
         if await self._put(job, reached) and reached.next_day > reached.last_day:
             await self._finish(job, reached, ExportEnd(status=COMPLETED))
 
-    async def _write_days(self, parts: ExportParts, request: ExportRequest, state: ExportState, days: int) -> int:
+    def _parts(self, job: ExportJob, sizes: Mapping[str, int]) -> ExportParts:
+        return ExportParts(self._folder / job.id, self._sources[job.type].columns(job.type), sizes)
+
+    async def _write_days(self, parts: ExportParts, job: ExportJob, state: ExportState, days: int) -> int:
         """Append the rows of some days; return how many there are. It may be called again, if blocks were rolled
         back while they were read."""
         parts.cut(state.sizes)
-        spans = [await self._span(end, state.next_day, state.next_day + days) for end in state.ends]
-        addresses = [bytes.fromhex(one[2:]) for one in request.addresses]
         limit = self._rows_max - state.rows
         if days > 1:
             limit = min(limit, TURN_ROWS_MAX)
         count = 0
-        for kind in KINDS:
-            rows: list[Sequence[object]] = []
-            async for values in merged(kind, spans, addresses):
-                rows.append(values)
-                count += 1
-                if count > limit:
-                    raise TooManyRows
-                if len(rows) >= _WRITTEN:
-                    parts.write(kind, rows)
-                    rows = []
-            parts.write(kind, rows)
+        held: dict[str, list[Sequence[object]]] = {}
+        async for name, values in self._sources[job.type].rows(job.type, job.decoded_request, state, days):
+            rows = held.setdefault(name, [])
+            rows.append(values)
+            count += 1
+            if count > limit:
+                raise TooManyRows
+            if len(rows) >= _WRITTEN:
+                parts.write(name, rows)
+                rows.clear()
+        for name, rows in held.items():
+            parts.write(name, rows)
         return count
-
-    async def _span(self, end: FixedEnd, first_day: int, end_day: int) -> BlockSpan:
-        """The blocks of some days, as far as the job reads them."""
-        chain = await self._chains.find(end.chain)
-        last = await chain.blocks.block(end.block)
-        if last is None or last.block_hash.hex() != end.block_hash:
-            raise EndReplaced
-        before = await chain.blocks.at_or_before(first_day * DAY_S - 1)
-        until = await chain.blocks.at_or_before(end_day * DAY_S - 1)
-        first = 0 if before is None else before.number + 1
-        return BlockSpan(chain, first, 0 if until is None else min(until.number, end.block) + 1)
 
     async def _put(self, job: ExportJob, state: ExportState) -> bool:
         return await self._registry.put_state(job.id, self._runner, state, self._clock())
@@ -256,13 +215,14 @@ class ExportRunner:
         first, last = day_text(state.first_day), day_text(max(state.first_day, state.next_day - 1))
         name = f"transactions_{first}_{last}.zip"
         if not state.sizes:
-            ExportParts(self._folder / job.id, {}).close()  # of chains without blocks: only headers
+            self._parts(job, {}).close()  # of chains without blocks: only headers
         manifest = {
             "operationId": job.id, "type": job.type, "request": msgspec.Raw(job.request.encode()), "firstDate": first,
             "lastDate": last, "rows": state.rows, "lastBlocks": state.ends,
         }  # fmt: skip
         made = msgspec.json.format(msgspec.json.encode(manifest)) + b"\n"
-        size = await asyncio.to_thread(pack_archive, self._folder / job.id, name, made)
+        names = tuple(self._sources[job.type].columns(job.type))
+        size = await asyncio.to_thread(pack_archive, self._folder / job.id, name, names, made)
         await self._end(job, msgspec.structs.replace(end, rows=state.rows, bytes=size, file=name))
 
     async def _end(self, job: ExportJob, end: ExportEnd) -> None:

@@ -95,9 +95,13 @@ class MetricsReader:
         values = {}
         for name, seconds in WINDOWS_S.items():
             values[name] = metric.value(await self._window(now - seconds + 1, now + 1))
-        rows = await self._rollups(SQL.every_rollup, span=MONTH)
-        values["all_time"] = metric.value(MetricInput(_total([unpack_sums(row) for row in rows])))
+        values["all_time"] = metric.value(MetricInput(await self.whole() or Sums()))
         return values
+
+    async def whole(self) -> Sums | None:
+        """The sums over all blocks of the chain; None while there are none."""
+        rows = await self._rollups(SQL.every_rollup, span=MONTH)
+        return _total([unpack_sums(row) for row in rows]) if rows else None
 
     async def _window(self, begin: int, end: int) -> MetricInput:
         """Add up whole days inside the window, whole hours around them, and single blocks of an hour that it cuts."""

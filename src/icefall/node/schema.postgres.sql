@@ -189,7 +189,10 @@ create table p_block (
     inner_at bigint not null,
     inner_size bigint not null,
     container_id bytea not null,
-    container bytea
+    container bytea,
+    supply bigint,
+    active_l1 bigint,
+    accrued_fees bigint
 );
 
 -- A row is an accepted transaction, one that was proposed and aborted included.
@@ -222,7 +225,8 @@ create table p_utxo (
     returned_seq bigint,
     returned_time bigint,
     spent_seq bigint,
-    spent_time bigint
+    spent_time bigint,
+    made bigint not null default 0
 );
 create index p_reward on p_utxo (reward_of) where reward_of is not null;
 create index p_utxo_locked on p_utxo (asset_id, stakeable_locktime, locktime, amount)
@@ -232,9 +236,13 @@ create index p_utxo_locked on p_utxo (asset_id, stakeable_locktime, locktime, am
 create table p_utxo_owner (
     address bytea,
     state bigint,
-    position bigint,
-    primary key (address, state, position)
+    made bigint,
+    position bigint not null,
+    amount bigint not null,
+    primary key (address, state, made)
 );
+create index p_utxo_spendable on p_utxo_owner (address, position) where state = 0;
+create index p_utxo_by_amount on p_utxo_owner (address, state, amount, made);
 
 -- A row says: transaction `seq` took from this address, or gave to it.
 create table p_address_tx (address bytea, seq bigint, primary key (address, seq));
@@ -366,6 +374,17 @@ create index p_l1_validator_listed on p_l1_validator (status, start_time, valida
 create index p_l1_validator_by_status on p_l1_validator (subnet_id, status, start_time, validation_id);
 create index p_l1_validator_of_node on p_l1_validator (node_id, status, start_time, validation_id);
 
+-- A row is what transaction `seq` did to a validator of an L1.
+create table p_l1_move (
+    seq bigint,
+    validation_id bytea,
+    weight bigint not null,
+    balance bigint not null,
+    change text not null,
+    primary key (seq, validation_id)
+);
+create index p_l1_move_of on p_l1_move (validation_id, seq);
+
 -- A row is what L1 validators have paid after a day on which one of them began or ceased to pay: `paid` until the
 -- chain's accrued fees were `since`, and each of the `active` ones pays what they grow by. `scope` says whose it is: of
 -- all (0, the key is empty), of a subnet (1), of a node (2), of a validation (3). `paying` are those that paid that day.
@@ -402,11 +421,22 @@ create table p_validator_set (
     primary key (subnet_id, height)
 );
 
+-- A row is what an upstream saw of a validator of the primary network. Rows are deleted after an hour. Key: the node ID.
+-- Serves: uptime, version and health of validators, and stake by version.
+create table observed_node (
+    node_id bytea primary key,
+    time bigint not null, -- Unix time of the answer
+    uptime bigint not null, -- in ten-thousandths of a percent
+    is_connected bigint not null,
+    version text not null, -- of its program; empty: not known
+    benched text not null -- letters of the chains about which it is sent no requests
+);
+
 -- # Lists of the primary network
 
 -- A row is how far a chain is in the lists below: X by the number of its next transaction, P by the height of its
 -- next block, C by the number of its next container.
-create table listed (chain_id bytea primary key, next bigint not null);
+create table listed (chain_id bytea primary key, next bigint not null, burned text);
 
 -- A row is an output that X ever made, or that any of X, P and C ever exported.
 create table chain_output (

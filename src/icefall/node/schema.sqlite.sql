@@ -213,7 +213,10 @@ create table p_block (
     inner_at integer not null, -- where the block's own bytes begin in the container, from 0
     inner_size integer not null, -- and how many they are
     container_id blob not null,
-    container blob -- null where the index of containers holds it
+    container blob, -- null where the index of containers holds it
+    supply integer, -- of AVAX after it; null: an older release executed it
+    active_l1 integer,
+    accrued_fees integer
 );
 
 -- A row is an accepted transaction, one that was proposed and aborted included. Key: its number in the order of
@@ -249,20 +252,26 @@ create table p_utxo (
     returned_seq integer, -- of a stake: the transaction that ended it
     returned_time integer,
     spent_seq integer,
-    spent_time integer
+    spent_time integer,
+    made integer not null default 0 -- orders outputs by when they were made: the first position
 );
 create index p_reward on p_utxo (reward_of) where reward_of is not null;
 create index p_utxo_locked on p_utxo (asset_id, stakeable_locktime, locktime, amount)
     where state < 2 and (locktime <> 0 or stakeable_locktime <> 0);
 
--- A row says: this address is among the owners of the output at `position`, which is in `state`. Key: all columns.
--- Serves: platform.getUTXOs, getBalance and getStake, with one seek per output returned.
+-- A row says: this address is among the owners of the output at `position`, which is in `state`. Key: the address, the
+-- state, and `made` of the output.
+-- Serves: platform.getUTXOs, getBalance and getStake, and lists of outputs, with one seek per output returned.
 create table p_utxo_owner (
     address blob,
     state integer,
-    position integer,
-    primary key (address, state, position)
+    made integer,
+    position integer not null,
+    amount integer not null, -- of the output, less 2^63, so that it sorts as a signed number
+    primary key (address, state, made)
 ) without rowid;
+create index p_utxo_spendable on p_utxo_owner (address, position) where state = 0;
+create index p_utxo_by_amount on p_utxo_owner (address, state, amount, made);
 
 -- A row says: transaction `seq` took from this address, or gave to it. Key: all columns. Serves: lists of an address.
 create table p_address_tx (address blob, seq integer, primary key (address, seq)) without rowid;
@@ -402,6 +411,17 @@ create index p_l1_validator_listed on p_l1_validator (status, start_time, valida
 create index p_l1_validator_by_status on p_l1_validator (subnet_id, status, start_time, validation_id);
 create index p_l1_validator_of_node on p_l1_validator (node_id, status, start_time, validation_id);
 
+-- A row is what transaction `seq` did to a validator of an L1. Key: both. Serves: transactions, and those of a validator.
+create table p_l1_move (
+    seq integer,
+    validation_id blob,
+    weight integer not null, -- after it; 0: it was removed
+    balance integer not null, -- after it, in nAVAX
+    change text not null, -- of the balance, paid back or lost ones below zero
+    primary key (seq, validation_id)
+) without rowid;
+create index p_l1_move_of on p_l1_move (validation_id, seq);
+
 -- A row is what L1 validators have paid after a day on which one of them began or ceased to pay: `paid` until the
 -- chain's accrued fees were `since`, and each of the `active` ones pays what they grow by. `scope` says whose it is: of
 -- all (0, the key is empty), of a subnet (1), of a node (2), of a validation (3). `paying` are those that paid that day.
@@ -441,11 +461,27 @@ create table p_validator_set (
     primary key (subnet_id, height)
 ) without rowid;
 
+-- A row is what an upstream saw of a validator of the primary network. Rows are deleted after an hour. Key: the node ID.
+-- Serves: uptime, version and health of validators, and stake by version.
+create table observed_node (
+    node_id blob primary key,
+    time integer not null, -- Unix time of the answer
+    uptime integer not null, -- in ten-thousandths of a percent
+    is_connected integer not null,
+    version text not null, -- of its program; empty: not known
+    benched text not null -- letters of the chains about which it is sent no requests
+) without rowid;
+
 -- # Lists of the primary network
 
 -- A row is how far a chain is in the lists below: X by the number of its next transaction, P by the height of its next
--- block, C by the number of its next container. Key: the chain's ID. Serves: the filling of these lists.
-create table listed (chain_id blob primary key, next integer not null) without rowid;
+-- block, C by the number of its next container. Key: the chain's ID. Serves: the filling of these lists, and the
+-- supply of AVAX.
+create table listed (
+    chain_id blob primary key,
+    next integer not null,
+    burned text -- AVAX that the listed transactions of X, or atomic ones of C, have burned, in nAVAX; null: not known
+) without rowid;
 
 -- A row is an output that X ever made, or that any of X, P and C ever exported. Key: its ID, and the chain that made it.
 -- Serves: transactions, UTXOs and balances of X, C and the shared memory under /v1/networks.

@@ -32,12 +32,13 @@ class StakerChange(NamedTuple):
 
 class L1Move(NamedTuple):
     """A change of an L1 validator at a height, by transaction `seq`; None: its balance had ended. `before` None: it is
-    new."""
+    new. `accrued_fees` are those of the chain then."""
 
     height: int
     seq: int | None
     before: L1Validator | None
     after: L1Validator
+    accrued_fees: int = 0
 
 
 class Changes:

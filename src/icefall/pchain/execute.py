@@ -6,7 +6,7 @@ from icefall.pchain.model import ExecutedBlock, ExecutionFailed, PlatformStaker,
 from icefall.pchain.state import PlatformState
 from icefall.pchain.transactions import abort_staking, execute_tx, stake_of
 from icefall.wire.avm.types import Owners, TransferOutput
-from icefall.wire.ids import id_text, input_id
+from icefall.wire.ids import PRIMARY_NETWORK, id_text, input_id
 from icefall.wire.pvm import types as t
 
 
@@ -37,7 +37,17 @@ def execute_block(state: PlatformState, block: t.PlatformBlock) -> ExecutedBlock
     state.finish_block()
     time = state.time if block.time is None else block.time
     tx_count = len(block.txs) + (block.proposal is not None)
-    return ExecutedBlock(block.height, block.block_id, int(block.block_type), time, tx_count, len(block.raw))
+    return ExecutedBlock(
+        block.height,
+        block.block_id,
+        int(block.block_type),
+        time,
+        tx_count,
+        len(block.raw),
+        state.supplies[PRIMARY_NETWORK],
+        state.active_l1_count,
+        state.accrued_fees,
+    )
 
 
 def _decision_block(state: PlatformState, block: t.PlatformBlock) -> None:

@@ -48,7 +48,18 @@ def genesis_state(parameters: PlatformParameters, genesis_raw: bytes, lookup: Lo
     state.finish_block()
     state.changes.blocks.append(
         ExecutedBlock(
-            0, block.block_id, int(block.block_type), state.time, 0, len(block.raw), 0, block.block_id, block.raw
+            0,
+            block.block_id,
+            int(block.block_type),
+            state.time,
+            0,
+            len(block.raw),
+            state.supplies[PRIMARY_NETWORK],
+            0,
+            0,
+            0,
+            block.block_id,
+            block.raw,
         )
     )
     return state

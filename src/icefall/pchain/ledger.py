@@ -13,6 +13,7 @@ from icefall.pchain.model import ExecutionFailed
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.state import PlatformState
 from icefall.pchain.store import put_changes, put_first
+from icefall.wire.container.proposer import certificate_in
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256, id_text, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX
@@ -20,6 +21,7 @@ from icefall.wire.pvm.codec import unpack_block
 from icefall.wire.pvm.types import PlatformBaseTx, PlatformBlock
 
 _BLOCKS_PER_STEP = 16  # read or executed before the event loop may run something else
+_PIECE = 512  # blocks that are read, with what they consume, before they are executed
 
 
 class ReceivedBlock(NamedTuple):
@@ -137,6 +139,13 @@ class PlatformLedger:
     async def _execute(self, received: Sequence[ReceivedBlock]) -> "_Stopped | None":
         if self._state is None:
             self._load()
+        for at in range(0, len(received), _PIECE):
+            stopped = await self._execute_piece(received[at : at + _PIECE])
+            if stopped is not None:
+                return _Stopped(at + stopped.executed, stopped.why)
+        return None
+
+    async def _execute_piece(self, received: Sequence[ReceivedBlock]) -> "_Stopped | None":
         state, blocks = self.state, []
         stopped = None
         for count, one in enumerate(received):
@@ -148,17 +157,20 @@ class PlatformLedger:
             if count % _BLOCKS_PER_STEP == _BLOCKS_PER_STEP - 1:
                 await asyncio.sleep(0)
         assert isinstance(state.lookup, StoredLookup)
-        state.lookup.prefetch(list(_consumed(blocks)))
+        state.lookup.prefetch([utxo_id for utxo_id in _consumed(blocks) if utxo_id not in state.changes.utxos])
         for count, (block, one) in enumerate(zip(blocks, received, strict=False)):
             try:
                 row = execute_block(state, block)
             except (ExecutionFailed, WireError) as error:
                 return _Stopped(count, _refusal(block.height, block.block_id, str(error)))
             inner_at = one.container.index(one.inner)
-            container = None if one.is_indexed else one.container
-            state.changes.blocks.append(
-                row._replace(inner_at=inner_at, container_id=one.container_id, container=container)
+            row = row._replace(
+                inner_at=inner_at,
+                container_id=one.container_id,
+                container=None if one.is_indexed else one.container,
+                certificate=certificate_in(one.container, inner_at),
             )
+            state.changes.blocks.append(row)
             if count % _BLOCKS_PER_STEP == _BLOCKS_PER_STEP - 1:
                 await asyncio.sleep(0)
         return stopped

@@ -8,8 +8,9 @@ import msgspec
 from icefall.db.engine import Reader, Row
 from icefall.db.statements import load
 from icefall.errors import Unavailable
-from icefall.pchain.model import Priority, StakerState, UtxoKind, UtxoState
-from icefall.pchain.store import unsigned
+from icefall.pchain.model import Priority, StakerState, UtxoKind, UtxoState, plain_output
+from icefall.pchain.store import AMOUNT_BIAS, unsigned
+from icefall.wire.pvm.codec import unpack_utxo
 from icefall.xchain.listing import first_at
 from icefall.xchain.store import NEWEST
 
@@ -17,7 +18,9 @@ SQL = load("icefall.pchain", "listing.sql")
 
 
 class ListedBlock(msgspec.Struct, frozen=True, gc=False):
-    """An executed block. `time` is the chain time after it; `container` holds the block's own bytes at `inner_at`."""
+    """An executed block. `time` is the chain time after it; `container` holds the block's own bytes at `inner_at`. The
+    last three are the supply of AVAX, active validators of L1s and accrued fees after it; None: an older release
+    executed it."""
 
     height: int
     block_id: bytes
@@ -25,10 +28,25 @@ class ListedBlock(msgspec.Struct, frozen=True, gc=False):
     container: bytes
     inner_at: int
     inner_size: int
+    supply: int | None
+    active_l1: int | None
+    accrued_fees: int | None
 
     @property
     def inner(self) -> bytes:
         return self.container[self.inner_at : self.inner_at + self.inner_size]
+
+
+class ListedL1Move(NamedTuple):
+    """What a transaction did to a validator of an L1: weight and balance after it, and the change of the balance."""
+
+    seq: int
+    validation_id: bytes
+    node_id: bytes
+    subnet_id: bytes
+    weight: int
+    balance: int
+    change: int
 
 
 class ListedTx(msgspec.Struct, frozen=True, gc=False):
@@ -45,7 +63,8 @@ class ListedTx(msgspec.Struct, frozen=True, gc=False):
 
 
 class ListedUtxo(msgspec.Struct, frozen=True, gc=False):
-    """An output with the transactions that made and spent it. `height` is None for an output of the genesis."""
+    """An output with the transactions that made and spent it. `height` is None for an output of the genesis. `made`
+    orders outputs by when they were made, `position` by when they became spendable."""
 
     position: int
     utxo_id: bytes
@@ -61,6 +80,12 @@ class ListedUtxo(msgspec.Struct, frozen=True, gc=False):
     height: int | None
     spent_txid: bytes | None
     spent_height: int | None
+    made: int
+
+
+def place_of(row: ListedUtxo) -> tuple[int, int]:
+    """The place of an output among those of an address by amount, and by when they were made."""
+    return plain_output(unpack_utxo(row.raw).output)[0] - AMOUNT_BIAS, row.made
 
 
 class ListedStaker(msgspec.Struct, frozen=True, gc=False):
@@ -82,7 +107,7 @@ class ListedStaker(msgspec.Struct, frozen=True, gc=False):
 class AmountRow(NamedTuple):
     """What decides to which balance an output belongs at some time."""
 
-    position: int
+    made: int
     asset_id: bytes
     amount: int
     locktime: int
@@ -114,20 +139,20 @@ class PlatformLists:
     async def blocks(self, low: int, below: int, limit: int) -> list[ListedBlock]:
         """Blocks of a range of heights, newest first."""
         key = {"low": low, "below": below, "limit": limit}
-        return [ListedBlock(*row) for row in await self._store.rows(SQL.blocks, key)]
+        return [_block(row) for row in await self._store.rows(SQL.blocks, key)]
 
     async def block(self, which: int | bytes) -> ListedBlock | None:
         """A block by its height or its ID."""
         if isinstance(which, bytes):
             rows = await self._store.rows(SQL.block_by_id, {"block_id": which})
-            return ListedBlock(*rows[0]) if rows else None
+            return _block(rows[0]) if rows else None
         found = await self.blocks(which, which + 1, 1) if which < NEWEST else []
         return found[0] if found else None
 
     async def blocks_at(self, heights: Sequence[int]) -> list[ListedBlock]:
         """Blocks of given heights, newest first."""
         rows = await self._store.rows_of_each(SQL.block_of, [(one,) for one in heights]) if heights else []
-        return sorted((ListedBlock(*row) for row in rows), key=lambda one: -one.height)
+        return sorted(map(_block, rows), key=lambda one: -one.height)
 
     async def first_height(self, time: int, count: int) -> int:
         """The first of `count` heights whose block is not earlier than `time`."""
@@ -161,6 +186,29 @@ class PlatformLists:
             found.update((one.seq, one) for one in _txs(await self._store.rows(statement, key)))
         return [found[seq] for seq in sorted(found, reverse=not upwards)][:limit]
 
+    async def txs_of_l1(
+        self, validation_id: bytes, low: int, below: int, limit: int, *, upwards: bool
+    ) -> list[ListedTx]:
+        """Transactions that created or changed a validator of an L1."""
+        if await self._store.rows(SQL.l1_moves_missing):
+            raise Unavailable(
+                "the P-Chain was executed by an earlier release, which did not store what transactions did to "
+                "validators of L1s: follow the network in a new --data-dir"
+            )
+        key = {"validation_id": validation_id, "low": low, "below": below, "limit": limit}
+        return _txs(await self._store.rows(SQL.txs_of_l1_up if upwards else SQL.txs_of_l1_down, key))
+
+    async def l1_moves_of(self, seqs: Sequence[int]) -> dict[int, list[ListedL1Move]]:
+        """What transactions did to validators of L1s."""
+        rows = await self._store.rows_of_each(SQL.l1_moves_of, [(seq,) for seq in seqs]) if seqs else []
+        found: dict[int, list[ListedL1Move]] = {}
+        for seq, validation_id, node_id, subnet_id, weight, balance, change in rows:
+            move = ListedL1Move(
+                seq, validation_id, node_id, subnet_id, unsigned(weight), unsigned(balance), int(change)
+            )
+            found.setdefault(seq, []).append(move)
+        return found
+
     async def txs_with_ids(self, txids: Sequence[bytes]) -> dict[bytes, ListedTx]:
         rows = await self._store.rows_of_each(SQL.tx_of, [(txid,) for txid in txids]) if txids else []
         return {one.txid: one for one in _txs(rows)}
@@ -180,17 +228,26 @@ class PlatformLists:
         return [_utxo(row) for row in await self._store.rows(SQL.rewards_of, {"seq": seq})]
 
     async def utxos_of(
-        self, addresses: Iterable[bytes], states: Iterable[UtxoState], at: int | None, limit: int, *, upwards: bool
+        self,
+        addresses: Iterable[bytes],
+        states: Iterable[UtxoState],
+        beyond: tuple[int, int] | None,
+        limit: int,
+        *,
+        upwards: bool,
+        by_amount: bool = False,
     ) -> list[ListedUtxo]:
-        """Outputs of the addresses beyond position `at`, ordered by when they became spendable."""
-        statement, bound = (SQL.utxos_up, "above") if upwards else (SQL.utxos_down, "below")
-        start = at if at is not None else -1 if upwards else NEWEST
-        found: dict[int, ListedUtxo] = {}
+        """Outputs of the addresses beyond the place of one, in the order in which they were made, or by amount."""
+        statement = SQL.named(f"utxos{'_by_amount' if by_amount else ''}_{'up' if upwards else 'down'}")
+        amount, made = beyond or ((-NEWEST - 1, -1) if upwards else (NEWEST, NEWEST))
+        found: dict[tuple[int, int], ListedUtxo] = {}
         for address in addresses:
             for state in states:
-                key = {"address": address, "state": int(state), bound: start, "limit": limit}
-                found.update((one.position, one) for one in map(_utxo, await self._store.rows(statement, key)))
-        return [found[position] for position in sorted(found, reverse=not upwards)][:limit]
+                key = {"address": address, "state": int(state), "limit": limit, "above" if upwards else "below": made}
+                key |= {"amount": amount} if by_amount else {}
+                rows = map(_utxo, await self._store.rows(statement, key))
+                found.update((place_of(one) if by_amount else (0, one.made), one) for one in rows)
+        return [found[place] for place in sorted(found, reverse=not upwards)][:limit]
 
     async def owns(self, address: bytes) -> bool:
         """Whether an address ever owned an output."""
@@ -214,6 +271,12 @@ class PlatformLists:
     async def stakers_with_ids(self, txids: Sequence[bytes]) -> dict[bytes, ListedStaker]:
         rows = await self._store.rows_of_each(SQL.staker_of, [(txid,) for txid in txids]) if txids else []
         return {row[0]: _staker(row) for row in rows}
+
+
+def _block(row: Row) -> ListedBlock:
+    *known, supply, active, accrued = row
+    after = (None, None, None) if supply is None else (unsigned(supply), active, unsigned(accrued))
+    return ListedBlock(*known, *after)
 
 
 def _txs(rows: Iterable[Row]) -> list[ListedTx]:

@@ -1,7 +1,8 @@
 -- Lists of the P-Chain: blocks, transactions and outputs, each read by a range of its key.
 
 -- fragment: block
-select b.height, b.block_id, b.time, coalesce(b.container, c.bytes), b.inner_at, b.inner_size from p_block b
+select b.height, b.block_id, b.time, coalesce(b.container, c.bytes), b.inner_at, b.inner_size, b.supply, b.active_l1,
+b.accrued_fees from p_block b
 left join container c on c.series = 2 and c.container_id = b.container_id
 
 -- name: blocks
@@ -43,6 +44,28 @@ where a.address = :address and a.seq >= :low and a.seq < :below order by a.seq d
 {tx} join p_address_tx a on a.seq = t.seq
 where a.address = :address and a.seq >= :low and a.seq < :below order by a.seq limit :limit;
 
+-- name: txs_of_l1_down
+{tx} join p_l1_move m on m.seq = t.seq
+where m.validation_id = :validation_id and m.seq >= :low and m.seq < :below order by m.seq desc limit :limit;
+
+-- name: txs_of_l1_up
+{tx} join p_l1_move m on m.seq = t.seq
+where m.validation_id = :validation_id and m.seq >= :low and m.seq < :below order by m.seq limit :limit;
+
+-- Whether P had validators of L1s when it was executed by a release that did not store what transactions did to them.
+-- name: l1_moves_missing
+select 1 from meta where name = 'p_l1_moves_missing';
+
+-- fragment: l1_move
+select m.seq, m.validation_id, v.node_id, v.subnet_id, m.weight, m.balance, m.change from p_l1_move m
+join p_l1_validator v on v.validation_id = m.validation_id
+
+-- name: l1_moves_of
+{l1_move} where m.seq = ?;
+
+-- postgres: l1_moves_of
+{l1_move} where m.seq = any(?);
+
 -- name: tx_of
 {tx} where t.txid = ?;
 
@@ -51,7 +74,7 @@ where a.address = :address and a.seq >= :low and a.seq < :below order by a.seq l
 
 -- fragment: utxo_columns
 u.position, u.utxo_id, u.bytes, u.state, u.kind, u.created_seq, u.created_time, u.stake_start, u.stake_end,
-u.returned_seq, u.spent_time, c.height, s.txid, s.height
+u.returned_seq, u.spent_time, c.height, s.txid, s.height, u.made
 
 -- fragment: utxo_joins
 left join p_tx c on c.seq = u.created_seq left join p_tx s on s.seq = u.spent_seq
@@ -65,21 +88,30 @@ select {utxo_columns} from p_utxo u {utxo_joins} where u.utxo_id = any(?);
 -- name: rewards_of
 select {utxo_columns} from p_utxo u {utxo_joins} where u.reward_of = :seq order by u.position;
 
+-- fragment: owned
+from p_utxo_owner o join p_utxo u on u.position = o.position {utxo_joins}
+where o.address = :address and o.state = :state
+
 -- name: utxos_down
-select {utxo_columns} from p_utxo_owner o join p_utxo u on u.position = o.position {utxo_joins}
-where o.address = :address and o.state = :state and o.position < :below order by o.position desc limit :limit;
+select {utxo_columns} {owned} and o.made < :below order by o.made desc limit :limit;
 
 -- name: utxos_up
-select {utxo_columns} from p_utxo_owner o join p_utxo u on u.position = o.position {utxo_joins}
-where o.address = :address and o.state = :state and o.position > :above order by o.position limit :limit;
+select {utxo_columns} {owned} and o.made > :above order by o.made limit :limit;
+
+-- name: utxos_by_amount_down
+select {utxo_columns} {owned} and (o.amount, o.made) < (:amount, :below) order by o.amount desc, o.made desc
+limit :limit;
+
+-- name: utxos_by_amount_up
+select {utxo_columns} {owned} and (o.amount, o.made) > (:amount, :above) order by o.amount, o.made limit :limit;
 
 -- name: owns
 select 1 from p_utxo_owner where address = :address limit 1;
 
 -- name: amounts
-select u.position, u.asset_id, u.amount, u.locktime, u.stakeable_locktime, u.created_time, u.stake_start, u.stake_end,
+select u.made, u.asset_id, u.amount, u.locktime, u.stakeable_locktime, u.created_time, u.stake_start, u.stake_end,
 u.returned_time, u.spent_time, u.addresses, u.bytes from p_utxo_owner o join p_utxo u on u.position = o.position
-where o.address = :address and o.state = :state and o.position > :above order by o.position limit :limit;
+where o.address = :address and o.state = :state and o.made > :above order by o.made limit :limit;
 
 -- name: txid_at
 select txid from p_tx where seq = :seq;

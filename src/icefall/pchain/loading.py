@@ -50,7 +50,7 @@ class StoredLookup:
 
 
 def _utxo_row(row: tuple[Any, ...]) -> UtxoRow:
-    position, utxo_id, raw, addresses, asset_id, amount, state = row
+    position, utxo_id, raw, addresses, asset_id, amount, state, made = row
     return UtxoRow(
         position,
         utxo_id,
@@ -61,6 +61,7 @@ def _utxo_row(row: tuple[Any, ...]) -> UtxoRow:
         UtxoState(state),
         position_before=position,
         state_before=state,
+        made=made,
     )
 
 

@@ -114,6 +114,10 @@ class L1Validator(msgspec.Struct, frozen=True, gc=False):
     def is_active(self) -> bool:
         return self.end_accumulated_fee > 0 and not self.is_removed
 
+    def balance_at(self, accrued_fees: int) -> int:
+        """What it has left when the chain has accrued so much."""
+        return self.end_accumulated_fee - accrued_fees if self.is_active else 0
+
 
 class FeeSum(msgspec.Struct, frozen=True, gc=False):
     """A sum after its last change, which was on `day`. `paid` was paid until then, when the chain had accrued `since`;
@@ -181,8 +185,8 @@ class UtxoKind(IntEnum):
 class UtxoRow(msgspec.Struct, gc=False):
     """An output with its history. `created_seq` and the others are numbers of transactions (`TxRow.seq`).
 
-    `position` orders what became spendable: a stake that returns gets a new one. `position_before` and `state_before`
-    are what the store has; None if it is not stored yet.
+    `position` orders what became spendable: a stake that returns gets a new one. `made` is the first one, so it orders
+    what was made. `position_before` and `state_before` are what the store has; None if it is not stored yet.
     """
 
     position: int
@@ -206,6 +210,7 @@ class UtxoRow(msgspec.Struct, gc=False):
     spent_time: int | None = None
     position_before: int | None = None
     state_before: int | None = None
+    made: int = 0
 
 
 class TxRow(NamedTuple):
@@ -218,7 +223,8 @@ class TxRow(NamedTuple):
 
 
 class ExecutedBlock(NamedTuple):
-    """An executed block. `time` is the chain time after it. `container` is None where the index holds it."""
+    """An executed block. `time`, `supply` (of AVAX), `active_l1` (validators of L1s) and `accrued_fees` are those after
+    it. `container` is None where the index holds it, and `certificate` that of the proposer, if there is one."""
 
     height: int
     block_id: bytes
@@ -226,9 +232,13 @@ class ExecutedBlock(NamedTuple):
     time: int
     tx_count: int
     inner_size: int
+    supply: int
+    active_l1: int
+    accrued_fees: int
     inner_at: int = 0
     container_id: bytes = b""
     container: bytes | None = None
+    certificate: bytes = b""
 
 
 class WeightChange(NamedTuple):

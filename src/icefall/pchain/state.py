@@ -134,6 +134,7 @@ class PlatformState:
             stakeable_locktime,
             seq,
             self.time,
+            made=self.next_position,
         )
         self.next_position += 1
         if utxo_id in changes.utxos:
@@ -275,7 +276,8 @@ class PlatformState:
         if was_active and not validator.is_active:
             validator = msgspec.structs.replace(validator, inactive_since=self.time)
         self.load_l1(validator, before)
-        self.changes.l1_moves.append(L1Move(self.height, None if by_time else self.next_seq - 1, before, validator))
+        seq = None if by_time else self.next_seq - 1
+        self.changes.l1_moves.append(L1Move(self.height, seq, before, validator, self.accrued_fees))
         self.changes.l1_validators[validator.validation_id] = validator, self.height
 
     def _change_fees(self, validator: L1Validator, lost: int) -> None:

@@ -36,6 +36,7 @@ _SIGNED = ("fee_excess", "l1_excess", "accrued_fees", "burned", "rewards_paid", 
 # Roles in `p_stake_owner`
 VALIDATOR_ROLE, DELEGATOR_ROLE, FEE_ROLE = 0, 1, 2
 L1_ACTIVE, L1_INACTIVE, L1_REMOVED = 0, 1, 2
+AMOUNT_BIAS = 1 << 63  # amounts have 64 bits without a sign; less this, they sort as the store's signed numbers
 
 
 def signed(number: int) -> int:
@@ -118,6 +119,9 @@ def _put_changes(tx: Transaction, changes: Changes) -> None:
                 b.inner_size,
                 b.container_id,
                 b.container,
+                signed(b.supply),
+                b.active_l1,
+                signed(b.accrued_fees),
             )
             for b in changes.blocks
         ],
@@ -144,6 +148,7 @@ def _put_changes(tx: Transaction, changes: Changes) -> None:
     _put_many(tx, SQL.put_blockchain, changes.chains)
     _put_many(tx, SQL.put_fee_sum, [_fee_row(*one) for one in changes.l1_fees.items()])
     _put_many(tx, SQL.put_accrued_day, [(day, signed(accrued)) for day, accrued in changes.accrued_days])
+    _put_many(tx, SQL.put_l1_move, _l1_moves(changes))
     _put_many(tx, SQL.put_l1_validator, [_l1_row(*one) for one in changes.l1_validators.values()])
     _put_many(
         tx,
@@ -189,9 +194,11 @@ def _put_utxos(tx: Transaction, utxos: Iterable[UtxoRow]) -> None:
                     row.returned_time,
                     row.spent_seq,
                     row.spent_time,
+                    row.made,
                 )
             )
-            owners += [(address, state, row.position) for address in dict.fromkeys(row.addresses)]
+            place = row.made, row.position, row.amount - AMOUNT_BIAS
+            owners += [(address, state, *place) for address in dict.fromkeys(row.addresses)]
             continue
         before = row.position_before
         if row.returned_seq is None:
@@ -200,7 +207,7 @@ def _put_utxos(tx: Transaction, utxos: Iterable[UtxoRow]) -> None:
             returned = row.returned_seq, row.returned_time
             changed.append((row.position, state, *returned, row.spent_seq, row.spent_time, before))
         changed_owners += [
-            (state, row.position, address, row.state_before, before) for address in dict.fromkeys(row.addresses)
+            (state, row.position, address, row.state_before, row.made) for address in dict.fromkeys(row.addresses)
         ]
     _put_many(tx, SQL.put_utxo, made)
     _put_many(tx, SQL.put_owner, owners)
@@ -304,6 +311,20 @@ def _l1_row(validator: L1Validator, height: int) -> tuple[Any, ...]:
         validator.inactive_since,
         validator.proof_of_possession,
     )
+
+
+def _l1_moves(changes: Changes) -> list[tuple[Any, ...]]:
+    """What transactions did to validators of L1s: weight and balance after them, and by how much that one changed."""
+    rows = []
+    for move in changes.l1_moves:
+        if move.seq is None:
+            continue
+        before = move.before.balance_at(move.accrued_fees) if move.before is not None else 0
+        after = move.after.balance_at(move.accrued_fees)
+        weight = 0 if move.after.is_removed else move.after.weight
+        row = move.seq, move.after.validation_id, signed(weight), signed(after), str(after - before)
+        rows.append(row)
+    return rows
 
 
 def _fee_row(at: tuple[FeeKey, int], known: FeeSum) -> tuple[Any, ...]:

@@ -22,8 +22,9 @@ update p_ledger set height = :height, block_id = :block_id, time = :time, next_s
 where id = 1 and height = :height_before;
 
 -- name: put_block
-insert into p_block (height, block_id, block_type, time, tx_count, inner_at, inner_size, container_id, container)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?);
+insert into p_block (height, block_id, block_type, time, tx_count, inner_at, inner_size, container_id, container, supply,
+                     active_l1, accrued_fees)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- The same advance of time may be proposed again after it was aborted.
 -- name: put_tx
@@ -33,8 +34,8 @@ on conflict (txid) do update set height = excluded.height, is_committed = exclud
 -- name: put_utxo
 insert into p_utxo (position, utxo_id, bytes, addresses, asset_id, amount, state, kind, locktime, stakeable_locktime,
                     created_seq, created_time, stake_start, stake_end, reward_of, returned_seq, returned_time,
-                    spent_seq, spent_time)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+                    spent_seq, spent_time, made)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: spend_utxo
 update p_utxo set state = 2, spent_seq = ?, spent_time = ? where position = ?;
@@ -44,10 +45,10 @@ update p_utxo set position = ?, state = ?, returned_seq = ?, returned_time = ?, 
 where position = ?;
 
 -- name: put_owner
-insert into p_utxo_owner (address, state, position) values (?, ?, ?);
+insert into p_utxo_owner (address, state, made, position, amount) values (?, ?, ?, ?, ?);
 
 -- name: change_owner
-update p_utxo_owner set state = ?, position = ? where address = ? and state = ? and position = ?;
+update p_utxo_owner set state = ?, position = ? where address = ? and state = ? and made = ?;
 
 -- name: put_address_tx
 insert into p_address_tx (address, seq) values (?, ?);
@@ -112,6 +113,12 @@ on conflict (subnet_id) do update set
 -- name: put_blockchain
 insert into p_blockchain (chain_id, subnet_id, name, vm_id, seq, evm_chain_id) values (?, ?, ?, ?, ?, ?);
 
+-- name: put_l1_move
+insert into p_l1_move (seq, validation_id, weight, balance, change) values (?, ?, ?, ?, ?);
+
+-- name: clear_l1_move
+delete from p_l1_move;
+
 -- name: put_l1_validator
 insert into p_l1_validator (validation_id, subnet_id, node_id, public_key, weight, start_time, min_nonce,
                             end_accumulated_fee, remaining_balance_owner, deactivation_owner, is_removed, height,
@@ -140,7 +147,7 @@ insert into p_weight_change (subnet_id, height, node_id, weight, public_key) val
 insert into p_validator_set (subnet_id, height, members) values (?, ?, ?);
 
 -- name: utxo
-select position, utxo_id, bytes, addresses, asset_id, amount, state from p_utxo where utxo_id = :utxo_id;
+select position, utxo_id, bytes, addresses, asset_id, amount, state, made from p_utxo where utxo_id = :utxo_id;
 
 -- name: tx
 select seq, height, is_committed, bytes from p_tx where txid = :txid;

@@ -21,6 +21,7 @@ from icefall.wire.avm.types import Utxo
 from icefall.wire.container.core_txs import CoreTx, core_txs_of
 from icefall.wire.container.coreth import unpack_coreth_block
 from icefall.wire.container.platform import block_in_container
+from icefall.wire.container.proposer import certificate_in
 from icefall.wire.errors import WireError
 from icefall.wire.ids import PLATFORM_CHAIN, input_id
 from icefall.wire.keys import recover
@@ -33,6 +34,9 @@ from icefall.xchain.outputs import (
     SQL,
     NewOutput,
     SpentOutput,
+    amount_of,
+    certificate_of,
+    fee_asset,
     listed_until,
     put_listed,
     put_outputs,
@@ -95,8 +99,7 @@ class ListedPlatform:
             for row in changes.txs
             if row.height in times and isinstance(row.tx.unsigned, PlatformImportTx | PlatformExportTx)
         ]
-        rows = tx.rows(PLATFORM.blocks, {"low": blocks[0].height, "below": blocks[-1].height + 1, "limit": len(blocks)})
-        _list_platform(tx, moving, [(height, raw) for height, _, _, raw, _, _ in reversed(rows)])
+        _list_platform(tx, moving, [(block.height, block.certificate) for block in blocks])
 
     async def step(self) -> bool:
         return await self._store.write(self._put_stored)
@@ -106,8 +109,9 @@ class ListedPlatform:
         rows = tx.rows(PLATFORM.blocks, {"low": at, "below": at + _BATCH, "limit": _BATCH})
         if not rows:
             return False
-        moving = []
-        for height, _, time, raw, inner_at, size in reversed(rows):
+        moving, certificates = [], []
+        for height, _, time, raw, inner_at, size, *_ in reversed(rows):
+            certificates.append((height, certificate_in(raw, inner_at)))
             block = unpack_block(raw[inner_at : inner_at + size], GENESIS_SIZE_MAX)
             txs = (*block.txs, *([block.proposal] if block.proposal is not None else []))
             moving += [
@@ -115,11 +119,11 @@ class ListedPlatform:
                 for one in txs
                 if isinstance(one.unsigned, PlatformImportTx | PlatformExportTx)
             ]
-        _list_platform(tx, moving, [(row[0], row[3]) for row in reversed(rows)])
+        _list_platform(tx, moving, certificates)
         return True
 
 
-def _list_platform(tx: Transaction, moving: Iterable[_MovingTx], containers: Sequence[tuple[int, bytes]]) -> None:
+def _list_platform(tx: Transaction, moving: Iterable[_MovingTx], certificates: Sequence[tuple[int, bytes]]) -> None:
     made: list[NewOutput] = []
     spent: list[SpentOutput] = []
     for one, height, time in moving:
@@ -136,8 +140,8 @@ def _list_platform(tx: Transaction, moving: Iterable[_MovingTx], containers: Seq
             ]
     put_outputs(tx, made)
     spend_outputs(tx, spent)
-    put_proposers(tx, PLATFORM_CHAIN, containers)
-    put_listed(tx, PLATFORM_CHAIN, containers[-1][0] + 1)
+    put_proposers(tx, PLATFORM_CHAIN, certificates)
+    put_listed(tx, PLATFORM_CHAIN, certificates[-1][0] + 1, None)  # the ledger of P has its sum
 
 
 # -- C -------------------------------------------------------------------------------------------------------------
@@ -190,7 +194,7 @@ class ListedCore:
             if found:
                 self._list(tx, found)
             else:
-                put_listed(tx, chain_id, after)
+                put_listed(tx, chain_id, after, None)
 
         await self._store.write(put)
         return True
@@ -205,8 +209,17 @@ class ListedCore:
             if self.outbox is not None:
                 self.outbox.put_core(tx, block.height, block.block_id, block.time, own)
         put_core_txs(tx, found)
-        put_proposers(tx, chain_id, [(one.height, one.raw) for one in containers])
-        put_listed(tx, chain_id, containers[-1].number + 1)
+        put_proposers(tx, chain_id, [(one.height, certificate_of(one.raw)) for one in containers])
+        avax = fee_asset(tx)
+        put_listed(tx, chain_id, containers[-1].number + 1, sum(burned_by(one, avax) for _, one, _ in found))
+
+
+def burned_by(one: CoreTx, asset_id: bytes) -> int:
+    """How much of an asset an atomic transaction consumes and does not give on."""
+    of_accounts = sum(account.amount for account in one.accounts if account.asset_id == asset_id)
+    taken = sum(given.input.amount for given in one.inputs if given.asset_id == asset_id)
+    made = sum(amount_of(out.output) for out in one.outputs if out.asset_id == asset_id)
+    return taken - of_accounts if one.is_import else of_accounts - made
 
 
 def _list_core_tx(tx: Transaction, chain_id: bytes, block: CoreContainer, one: CoreTx) -> tuple[bytes, ...]:

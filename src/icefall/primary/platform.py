@@ -25,7 +25,9 @@ from icefall.wire.errors import WireError
 from icefall.wire.genesis.network import p_genesis_of
 from icefall.wire.pvm.codec import unpack_block
 
-_BATCH = 2048  # in a long chain, blocks of one batch share pages of the store that are written once
+# Blocks of one batch share pages of the store, which are written once: the longer the chain, the more that is worth.
+_BATCH, _BATCH_BYTES = 8192, 16 << 20
+_PIECE = 512  # read before the event loop may run something else
 _STORE_RETRY_S = 1.0
 
 
@@ -142,14 +144,13 @@ class PlatformChain(FollowedForeignChain):
         height = self.ledger.height
         if height >= self.count:
             return
-        rows = self._chain.stored(height, _BATCH)
-        if not rows or rows[0][0] != height:
+        blocks = await self._stored(height)
+        if not blocks:
             self.stop(
                 f"container {height} was not kept, because the index was off: to have the P-Chain, follow it in a "
                 "--data-dir of its own"
             )
             return
-        blocks = [ReceivedBlock(container_id, raw, block_in_container(raw), True) for _, container_id, raw in rows]
         try:
             if height == 0:
                 await self.ledger.begin_at(unpack_block(blocks[0].inner).parent_id)
@@ -157,6 +158,20 @@ class PlatformChain(FollowedForeignChain):
         except (BlockRefused, WireError) as refused:
             self.stop(str(refused))
         self._rate.note(self._now(), self.ledger.height)
+
+    async def _stored(self, height: int) -> list[ReceivedBlock]:
+        """A batch of stored blocks behind `height`; none if the next one was not kept."""
+        blocks: list[ReceivedBlock] = []
+        size = 0
+        while len(blocks) < _BATCH and size < _BATCH_BYTES:
+            at = height + len(blocks)
+            rows = self._chain.stored(at, min(_PIECE, _BATCH - len(blocks)))
+            if not rows or rows[0][0] != at:
+                break
+            size += sum([len(raw) for _, _, raw in rows])
+            blocks += [ReceivedBlock(container_id, raw, block_in_container(raw), True) for _, container_id, raw in rows]
+            await asyncio.sleep(0)
+        return blocks
 
     def stop(self, reason: str) -> None:
         """Execute no further block, because of `reason`. Containers are still stored."""

@@ -22,6 +22,7 @@ from icefall.observe.log import Log, Logs, quiet
 from icefall.pchain.parameters import fork_times
 from icefall.primary.chains import XChain, foreign_chains
 from icefall.primary.network import LearnedNetwork, Network, is_public
+from icefall.primary.observing import Observing
 from icefall.primary.outbox import PrimaryOutbox
 from icefall.primary.platform import PlatformChain, executed_chains
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
@@ -130,6 +131,7 @@ class NodeFollowing:
         x_id = network.genesis.x_chain_id
         self._upstreams = NodeUpstreams(upstream_nodes(urls), identity_of(network), logs["main"])
         self.foreign = foreign_chains(network, store, indexed=indexed)
+        self.observing = Observing(self._upstreams, store, identity_of(network).chain_ids, logs["main"])
         self._followers: dict[str, ContainerFollower] = {}
         self._is_custom = network.genesis.network_id not in KNOWN_NETWORKS
         self._asks_forks = self._is_custom and not network.has_upgrade_file

@@ -192,7 +192,7 @@ def _platform_steps(
     for address in sorted({one for addresses in touched.values() for one in addresses if one in watched.balance_types}):
         changed = [one for one in changes.utxos.values() if address in one.addresses and one.asset_id == asset_id]
         moving = [_history(tx, one.utxo_id) for one in changed]  # those that were loaded know little of themselves
-        still = _still(tx, address, {one.position for one in changed}, asset_id)
+        still = _still(tx, address, {one.made for one in changed}, asset_id)
         for seq in sorted(seq for seq, addresses in touched.items() if address in addresses):
             place = places[seq]
             time = times.get(place.height) or _stored_block(tx, place.height)[1]
@@ -223,8 +223,8 @@ def _still(tx: Transaction, address: bytes, moving: set[int], asset_id: bytes) -
         above = -1
         key = {"address": address, "state": int(state), "limit": _PIECE}
         while rows := tx.rows(PLATFORM.amounts, {**key, "above": above}):
-            for position, asset, amount, locktime, stakeable, _, start, end, *_ in rows:
-                if position not in moving and bytes(asset) == asset_id:
+            for made, asset, amount, locktime, stakeable, _, start, end, *_ in rows:
+                if made not in moving and bytes(asset) == asset_id:
                     stake = (start, end) if state == UtxoState.STAKED else None
                     locks = unsigned_number(locktime), unsigned_number(stakeable)
                     found.append(_Unchanged(unsigned_number(amount), *locks, stake))

@@ -15,7 +15,17 @@ from icefall import __version__
 from icefall.access.budget_server import budget_socket
 from icefall.access.budgets import limits_are_on
 from icefall.api.http.row import DATA, NODE
-from icefall.compose.child import ENGINE, EXPORTS, INDEXER, LIMITS, REPLAY, TRY_AGAIN, WEBHOOKS, ChildArguments
+from icefall.compose.child import (
+    ENGINE,
+    EXPORTS,
+    GC_THRESHOLDS,
+    INDEXER,
+    LIMITS,
+    REPLAY,
+    TRY_AGAIN,
+    WEBHOOKS,
+    ChildArguments,
+)
 from icefall.compose.node_setup import health_limit_ns
 from icefall.compose.process_file import process_file, put_process_file
 from icefall.compose.shared_chains import put_chain_configs
@@ -223,6 +233,7 @@ def _role(arguments: ChildArguments) -> Callable[[], int]:
 
         from icefall.compose.engine import run_engine  # noqa: PLC0415
 
+        gc.set_threshold(*GC_THRESHOLDS)
         indexes = arguments.verb == INDEXES
         return lambda: uvloop.run(run_engine(config, indexes=indexes, restarted=arguments.restarted))
     if arguments.role == REPLAY:

@@ -114,15 +114,19 @@ class Sender(Protocol):
 Render = Callable[[Webhook, Message, StoredEvent], Awaitable[bytes]]
 
 
+Outboxes = Callable[[], Sequence[OutboxReader]]
+
+
 class Delivery:
-    """The delivery of one process. `chains` are by ID."""
+    """The delivery of one process. `outboxes` returns those of the chains that are served now: one may be added while
+    it runs."""
 
     def __init__(
         self,
         registry: WebhookRegistry,
         messages: WebhookMessages,
         secrets: WebhookSecrets,
-        chains: Sequence[OutboxReader],
+        outboxes: Outboxes,
         render: Render,
         send: Sender,
         log: Log,
@@ -135,7 +139,8 @@ class Delivery:
         self._registry = registry
         self._messages = messages
         self._secrets = secrets
-        self._chains = {chain.chain_id: chain for chain in chains}
+        self._outboxes = outboxes
+        self._chains: dict[str, OutboxReader] = {}
         self._render = render
         self._send = send
         self._log = log
@@ -179,6 +184,7 @@ class Delivery:
         await self._store_ended()
         if await self._registry.is_empty():
             return 0
+        self._chains = {chain.chain_id: chain for chain in self._outboxes()}
         for chain in self._chains.values():
             await self._take_over(chain)
         await self._tidy()

@@ -54,9 +54,13 @@ class WebhookFilling:
         gap = await self._source.unfilled(self._chain_id)
         if gap is None:
             return False
-        lowest = self._store.read(RAW.bounds)[0][0]
-        first = max(gap.first, gap.end if lowest is None else int(lowest))
-        end = min(gap.end, first + STEP_BLOCKS)
+        lowest, highest = self._store.read(RAW.bounds)[0]
+        if highest is None or highest + 1 < gap.first:
+            return False  # the blocks were rolled back, and those that replace them are not stored yet
+        first = max(gap.first, lowest)
+        end = min(gap.end, first + STEP_BLOCKS, highest + 1)
+        if first == end < gap.end:
+            return False
         if first < end:
             blocks = await self._fetched(first, end)
             if not await self._store.write(lambda tx: self._put(tx, gap, blocks)):

@@ -72,15 +72,23 @@ class WatchList:
 
     def put(self, webhook: Webhook, addresses: Iterable[bytes]) -> None:
         """Add a webhook, or replace it by its new version."""
-        self.drop(webhook.id)
-        watched = _Watched(webhook, webhook.topics, frozenset(addresses))
+        watched, before = _Watched(webhook, webhook.topics, frozenset(addresses)), self._watched.get(webhook.id)
+        known = before.addresses if before is not None else frozenset()
         self._watched[webhook.id] = watched
-        for address in watched.addresses:
-            self._by_address[address] = (*self._by_address.get(address, ()), webhook.id)
+        self._forget(webhook.id, known - watched.addresses)
+        added = watched.addresses - known
+        fresh = added.difference(self._by_address)  # nearly all of them: most addresses have one webhook
+        self._by_address.update(dict.fromkeys(fresh, (webhook.id,)))
+        for address in added - fresh:
+            self._by_address[address] = (*self._by_address[address], webhook.id)
 
     def drop(self, webhook: str) -> None:
         before = self._watched.pop(webhook, None)
-        for address in before.addresses if before is not None else ():
+        if before is not None:
+            self._forget(webhook, before.addresses)
+
+    def _forget(self, webhook: str, addresses: Iterable[bytes]) -> None:
+        for address in addresses:
             left = tuple(one for one in self._by_address[address] if one != webhook)
             if left:
                 self._by_address[address] = left
@@ -93,8 +101,16 @@ class WatchList:
         started = watched.webhook.started(block)
         self._watched[webhook] = watched._replace(webhook=started)
 
-    def not_started(self) -> list[str]:
-        return [one for one, watched in self._watched.items() if watched.webhook.live_block is None]
+    def not_started(self, before: int | None = None) -> list[str]:
+        """The webhooks that have not started; `before`: only those that name a first block below it."""
+        waiting = [watched.webhook for watched in self._watched.values() if watched.webhook.live_block is None]
+        if before is not None:
+            waiting = [one for one in waiting if one.start_block is not None and one.start_block < before]
+        return [one.id for one in waiting]
+
+    def started_in(self, blocks: range) -> list[str]:
+        """The webhooks whose first block that is matched when it is stored is one of these."""
+        return [one for one, watched in self._watched.items() if watched.webhook.live_block in blocks]
 
     def events(self, block: PackedBlock) -> list[Event]:
         """The events of a block, in the order of its transactions. None if it came without logs: no webhook has

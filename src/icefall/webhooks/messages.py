@@ -191,6 +191,15 @@ class WebhookMessages:
     async def counts(self) -> list[MessageCount]:
         return [MessageCount(*row) for row in await self._reader.rows(SQL.message_counts)]
 
+    async def counts_of(self, webhook: str) -> dict[str, int]:
+        """The number of messages of a webhook that are stored, by status."""
+        return dict(await self._reader.rows(SQL.message_counts_of, {"webhook": webhook}))
+
+    async def oldest_pending(self, webhook: str) -> float | None:
+        """Return when the oldest message that waits was made; None if none waits."""
+        rows = await self._reader.rows(SQL.oldest_pending_of, {"webhook": webhook})
+        return float(rows[0][0]) if rows else None
+
     async def note_seen(self, now: float) -> None:
         """Note that messages are being delivered."""
         await self._store.write(lambda tx: tx.run(SQL.put_counter, {"name": SEEN_AT, "value": int(now)}))

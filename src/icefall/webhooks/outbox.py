@@ -14,6 +14,7 @@ from icefall.db.engine import Transaction
 from icefall.db.statements import load
 from icefall.evm.encoding import above, position_of
 from icefall.evm.packed import PackedBlock
+from icefall.evm.storing.store import Tip
 from icefall.evm.storing.writing import BlockIds
 from icefall.webhooks.matching import Event, WatchList
 from icefall.webhooks.model import Unfilled, Webhook
@@ -65,6 +66,7 @@ class Outbox:
         self._clock = clock
         self._watched = WatchList(chain_id)
         self._version = 0
+        self._next = 0  # the block after those that are stored, or about to be
         self._drop_at = 0.0
 
     async def has_webhooks(self) -> bool:
@@ -74,15 +76,38 @@ class Outbox:
 
     async def prepare(self, blocks: Sequence[PackedBlock]) -> None:
         """Read what has changed, and write down where new webhooks start: with the first block that has its logs."""
+        if self._source is None or not blocks:
+            return
+        self._next = blocks[-1].block.number + 1
+        without_logs = [one.block.number for one in blocks if one.raw.matched is None]
+        if without_logs:  # they were decoded before a webhook that has started since: the filling matches them
+            end = without_logs[-1] + 1
+            await self._start(self._watched.started_in(range(blocks[0].block.number, end)), end)
         first = next((one.block.number for one in blocks if one.raw.matched is not None), None)
-        if first is None or self._source is None:
+        if first is not None:
+            await self._refresh()
+            await self._start(self._watched.not_started(), first)
+
+    async def start_older(self, tip: Callable[[], Tip | None]) -> None:
+        """Start webhooks that begin at a stored block although no block follows it: on some chains none does for hours.
+        The filling matches them up to the newest block."""
+        if self._source is None:
             return
         await self._refresh()
-        fresh = self._watched.not_started()
-        if fresh:
-            await self._source.put_start(fresh, first)
-            for webhook in fresh:
-                self._watched.start(webhook, first)
+        newest = tip()  # no other step of this process runs from here until the webhooks have started
+        first = max(newest.number + 1 if newest is not None else 0, self._next)
+        await self._start(self._watched.not_started(before=first), first)
+
+    async def _start(self, webhooks: Sequence[str], block: int) -> None:
+        if not webhooks or self._source is None:
+            return
+        for webhook in webhooks:
+            self._watched.start(webhook, block)
+        try:
+            await self._source.put_start(webhooks, block)
+        except BaseException:
+            self._version = -1  # they are read again as they are stored
+            raise
 
     async def _refresh(self) -> None:
         if self._source is None or await self._source.newest_version(self._chain_id) == self._version:
@@ -110,6 +135,7 @@ class Outbox:
 
     def roll_back_above(self, tx: Transaction, ancestor: int) -> None:
         """Mark the events of blocks that are rolled back: those that were sent are followed by another message."""
+        self._next = ancestor + 1
         gone = tx.rows(SQL.events_above, {"low": above(ancestor)})
         if gone:
             sequence = _newest(tx)

@@ -110,11 +110,11 @@ class WebhookRegistry:
         return int((await self._reader.rows(SQL.newest_version, {"chain_id": chain_id}))[0][0])
 
     async def changed(self, chain_id: str, version: int) -> list[tuple[Webhook, int, list[bytes]]]:
-        found = []
-        for *columns, own in await self._reader.rows(SQL.changed_webhooks, {"chain_id": chain_id, "version": version}):
-            webhook = Webhook(*columns)
-            found.append((webhook, own, await self.addresses(webhook.id) if webhook.is_active else []))
-        return found
+        rows = await self._reader.rows(SQL.changed_webhooks, {"chain_id": chain_id, "version": version})
+        return [
+            (Webhook(*columns), own, [bytes.fromhex(one) for one in addresses.split(",")] if addresses else [])
+            for *columns, own, addresses in rows
+        ]
 
     async def put_start(self, webhooks: Sequence[str], block: int) -> None:
         rows = [{"id": webhook_id, "start_block": block} for webhook_id in webhooks]

@@ -9,6 +9,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 KEY_NAME = "webhook.key"  # in the data directory
 OVERLAP_S = 86400.0  # for which the secret before a rotation still signs
 _KEY_SIZE, _NONCE_SIZE = 32, 12
+_OPENED_MAX = 1_000  # decrypted secrets that are kept: every attempt needs one
 
 
 def key_path(data_dir: Path, configured: str = "") -> Path:
@@ -44,15 +46,19 @@ class SecretBox:
 
     def create_key(self) -> None:
         """Create the file, for its owner alone. One that is there already stays."""
+        made = self._path.with_name(f"{self._path.name}.{secrets.token_hex(8)}")
         try:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return
+            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(secrets.token_hex(_KEY_SIZE).encode())
+                file.flush()
+                os.fsync(file.fileno())
+            with suppress(FileExistsError):
+                os.link(made, self._path)  # all of it or nothing, whatever kills this process or reads meanwhile
         except OSError as error:
             raise WrongKey(f"the key of webhooks cannot be created: {error.strerror}") from error
-        with os.fdopen(fd, "wb") as file:
-            file.write(secrets.token_hex(_KEY_SIZE).encode())
+        finally:
+            made.unlink(missing_ok=True)
 
     def seal(self, owner: str, value: bytes) -> bytes:
         nonce = secrets.token_bytes(_NONCE_SIZE)
@@ -89,6 +95,7 @@ class WebhookSecrets:
         self._registry = registry
         self._box = box
         self._clock = clock
+        self._opened: dict[tuple[str, bytes], bytes] = {}
 
     async def rotate(self, owner: str) -> bytes:
         """Make a new secret. The one before signs for some time too."""
@@ -105,4 +112,13 @@ class WebhookSecrets:
         """The secrets to sign with, the newest first; none if none was made."""
         stored = await self._registry.secrets_of(owner)
         now = self._clock()
-        return [self._box.open(owner, value) for _, value, expires in stored if expires is None or expires > now]
+        return [self._open(owner, value) for _, value, expires in stored if expires is None or expires > now]
+
+    def _open(self, owner: str, sealed: bytes) -> bytes:
+        known = self._opened.get((owner, sealed))
+        if known is None:
+            known = self._box.open(owner, sealed)
+            if len(self._opened) >= _OPENED_MAX:
+                self._opened.clear()
+            self._opened[owner, sealed] = known
+        return known

@@ -13,6 +13,9 @@ from icefall.xchain.outputs import (
     SQL,
     NewOutput,
     SpentOutput,
+    amount_of,
+    certificate_of,
+    fee_asset,
     listed_until,
     put_listed,
     put_outputs,
@@ -47,6 +50,19 @@ def assets_of(tx: Tx) -> set[bytes]:
     return found
 
 
+def burned_by(tx: Tx, asset_id: bytes) -> int:
+    """How much of an asset a transaction consumes and neither makes nor exports. What operations do, which move other
+    assets, and what a genesis makes, are not counted."""
+    unsigned: BaseTx = tx.unsigned
+    taken, made = unsigned.inputs, unsigned.outputs
+    if isinstance(unsigned, ImportTx):
+        taken += unsigned.imported_inputs
+    elif isinstance(unsigned, ExportTx):
+        made += unsigned.exported_outputs
+    left = sum(given.input.amount for given in taken if given.asset_id == asset_id)
+    return left - sum(amount_of(out.output) for out in made if out.asset_id == asset_id)
+
+
 def list_new(
     tx: Transaction, chain: int, chain_id: bytes, txs: Sequence[AcceptedTx], containers: Iterable[tuple[int, bytes]]
 ) -> None:
@@ -77,8 +93,9 @@ def _list(
     put_outputs(tx, made)
     spend_outputs(tx, spent)
     tx.run_many(SQL.put_asset_tx, [(chain, asset, one.seq) for one in txs for asset in sorted(assets_of(one.tx))])
-    put_proposers(tx, chain_id, containers)
-    put_listed(tx, chain_id, txs[-1].seq + 1)
+    put_proposers(tx, chain_id, [(height, certificate_of(raw)) for height, raw in containers])
+    avax = fee_asset(tx)
+    put_listed(tx, chain_id, txs[-1].seq + 1, sum(burned_by(one.tx, avax) for one in txs))
 
 
 class StoredTxs:

@@ -11,7 +11,15 @@ import msgspec
 from icefall.db.engine import Reader, Row, Transaction
 from icefall.db.statements import load
 from icefall.wire.avm.codec import unpack_utxo
-from icefall.wire.avm.types import NftTransferOutput, Output, TransferOutput
+from icefall.wire.avm.types import (
+    MintOutput,
+    NftMintOutput,
+    NftTransferOutput,
+    Output,
+    PropertyMintOutput,
+    PropertyOwnedOutput,
+    TransferOutput,
+)
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.errors import WireError
 from icefall.wire.ids import PLATFORM_CHAIN, hash160
@@ -21,6 +29,15 @@ SQL = load("icefall.xchain", "outputs.sql")
 _BIAS = 1 << 63  # amounts have 64 bits without a sign; less this, they sort as the store's signed numbers
 _FIRST, _LAST = -_BIAS, _BIAS - 1
 _LAST_ID = b"\xff" * 33  # behind every ID
+# Type of output -> the name clients know it by.
+OUTPUT_TYPES: dict[type[Output], str] = {
+    TransferOutput: "transfer",
+    MintOutput: "mint",
+    NftMintOutput: "nft-mint",
+    NftTransferOutput: "nft-transfer",
+    PropertyMintOutput: "property-mint",
+    PropertyOwnedOutput: "property-owned",
+}
 
 
 class NewOutput(msgspec.Struct, frozen=True, gc=False):
@@ -75,8 +92,19 @@ def listed_until(tx: Transaction, chain_id: bytes, first: int = 0) -> int:
     return int(rows[0][0]) if rows else first
 
 
-def put_listed(tx: Transaction, chain_id: bytes, next_number: int) -> None:
-    tx.run(SQL.put_listed, {"chain_id": chain_id, "next": next_number})
+def put_listed(tx: Transaction, chain_id: bytes, next_number: int, burned: int | None) -> None:
+    """Note how far a chain is in the lists, and what its transactions since then have burned of the fee
+    asset, None where that is not known."""
+    known = tx.rows(SQL.burned, {"chain_id": chain_id})
+    before = known[0][0] if known else "0"
+    total = None if before is None or burned is None else str(int(before) + burned)
+    tx.run(SQL.put_listed, {"chain_id": chain_id, "next": next_number, "burned": total})
+
+
+def fee_asset(tx: Transaction) -> bytes:
+    """The asset in which the network's fees are paid: AVAX."""
+    rows = tx.rows(SQL.fee_asset)
+    return bytes(rows[0][0]) if rows else b""
 
 
 def put_outputs(tx: Transaction, outputs: Iterable[NewOutput]) -> None:
@@ -127,17 +155,17 @@ def spend_outputs(tx: Transaction, spent: Iterable[SpentOutput]) -> list[tuple[b
 
 
 def put_proposers(tx: Transaction, chain_id: bytes, blocks: Iterable[tuple[int, bytes]]) -> None:
-    """Note who proposed blocks, given by height and container; those that no proposer signed have no proposer."""
-    rows = [(chain_id, node_id, height) for height, raw in blocks for node_id in _proposer(raw)]
+    """Note who proposed blocks, given by height and the certificate of the proposer, which may be empty."""
+    rows = [(chain_id, hash160(certificate), height) for height, certificate in blocks if certificate]
     tx.run_many(SQL.put_proposed, rows)
 
 
-def _proposer(container: bytes) -> tuple[bytes, ...]:
+def certificate_of(container: bytes) -> bytes:
+    """The certificate of a block's proposer; empty if no proposer signed it."""
     try:
-        certificate = unpack_container(container).certificate
+        return unpack_container(container).certificate
     except WireError:  # a block from before there were proposers
-        return ()
-    return (hash160(certificate),) if certificate else ()
+        return b""
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -177,6 +205,12 @@ class OutputLists:
                     one = ListedOutput(*row)
                     found[one.amount if by_amount else one.created_time, one.utxo_id, one.source] = one
         return [found[key] for key in sorted(found, reverse=not upwards)][:limit]
+
+    async def burned(self, chain_id: bytes) -> int | None:
+        """What the transactions of a chain that are in the lists have burned of the fee asset. None: an older release
+        has listed some of them without it."""
+        rows = await self._reader.rows(SQL.burned, {"chain_id": chain_id})
+        return None if rows and rows[0][0] is None else int(rows[0][0]) if rows else 0
 
     async def owns_on(self, chain_id: bytes, address: bytes) -> bool:
         """Whether an address ever owned an output that was made on a chain or exported to it."""

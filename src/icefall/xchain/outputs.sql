@@ -3,9 +3,16 @@
 -- name: listed
 select next from listed where chain_id = :chain_id;
 
+-- name: burned
+select burned from listed where chain_id = :chain_id;
+
 -- name: put_listed
-insert into listed (chain_id, next) values (:chain_id, :next)
-on conflict (chain_id) do update set next = excluded.next;
+insert into listed (chain_id, next, burned) values (:chain_id, :next, :burned)
+on conflict (chain_id) do update set next = excluded.next, burned = excluded.burned;
+
+-- The asset in which fees are paid, which is the first of the genesis.
+-- name: fee_asset
+select t.txid from ledger l join ledger_tx t on t.chain = l.chain and t.seq = 0 order by l.chain limit 1;
 
 -- name: put_output
 insert into chain_output (utxo_id, source, destination, bytes, created_height, created_time, spent_txid, spent_height,

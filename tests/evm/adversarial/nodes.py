@@ -197,7 +197,8 @@ def geth(folder: Path) -> Iterator[Node]:
     command = [_geth_binary(), "--dev", "--dev.period=0", "--gcmode=archive", f"--datadir={folder / 'geth'}"]
     command += ["--http", "--http.api=eth,net,web3,debug,txpool", "--verbosity=1"]
     command += ["--dev.gaslimit=200000000", "--miner.gaslimit=200000000"]
-    command += ["--txpool.accountslots=2000", "--txpool.accountqueue=2000"]
+    # Local transactions of replaced blocks would be sent again by geth itself, once a minute.
+    command += ["--txpool.accountslots=2000", "--txpool.accountqueue=2000", "--txpool.nolocals"]
     command += ["--nodiscover", "--maxpeers=0", "--port=0", "--ipcdisable", "--authrpc.port=0"]
     with held_port() as port, _running(Geth(f"http://127.0.0.1:{port}"), [*command, f"--http.port={port}"]) as node:
         yield node

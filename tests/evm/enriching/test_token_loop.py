@@ -153,3 +153,72 @@ def test_a_result_is_dropped_if_its_id_now_belongs_to_another_address(
         assert read_so_far(scene) == {new: expected(tokens[new])}
 
     asyncio.run(with_upstream(tmp_path / "c.db", replay, work))
+
+
+async def add_block(scene: Scene, number: int, block_hash: bytes) -> None:
+    await scene.run("delete from block")
+    columns = "parent_hash, touched, base_fee, gas_used, gas_limit, gas_cost, fees_spent"
+    await scene.run(
+        f"insert into block (number, hash, time, tx_count, cumulative_txs, next_address, {columns})"
+        " values (?, ?, 0, 0, 0, 0, x'', x'', x'', x'', x'', x'', x'')",
+        number,
+        block_hash,
+    )
+
+
+def test_names_are_those_of_the_newest_stored_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The upstream may be ahead, on a branch that is never stored."""
+    replay, tokens = EvmReplay("berlin-1"), recorded("berlin-1")
+    token = sorted(tokens)[0]
+    tip = replay.blocks[replay.head - 3]
+
+    async def work(scene: Scene, upstream: EvmUpstream) -> None:
+        await scene.add_tokens([token])
+        await add_block(scene, tip.number, bytes.fromhex(tip.hash[2:]))
+        asked: list[Any] = []
+        answers = upstream.answers
+
+        async def noted(calls: Any, at: Any) -> Any:
+            asked.append(at)
+            return await answers(calls, at)
+
+        monkeypatch.setattr(upstream, "answers", noted)
+        one = scene.rounds(upstream)["tokens"]
+        assert await one()
+        assert read_so_far(scene) == {token: expected(tokens[token])}
+        await scene.run("update token set read_at = null")
+        await add_block(scene, 1, b"\1" * 32)  # far behind
+        assert await one()
+        await scene.run("update token set read_at = null")
+        await add_block(scene, tip.number, b"\2" * 32)  # replaced, and not noticed yet
+        assert not await one()
+        assert scene.rows("select read_at, failures from token") == [(None, 0)]
+        assert asked == [bytes.fromhex(tip.hash[2:]), replay.head - 64, b"\2" * 32]
+
+    asyncio.run(with_upstream(tmp_path / "c.db", replay, work))
+
+
+def test_a_name_of_a_block_that_was_replaced_meanwhile_is_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The contract may have been made again on the new branch, with the same ID and address and another name."""
+    replay, tokens = EvmReplay("berlin-1"), recorded("berlin-1")
+    token, tip = sorted(tokens)[0], replay.blocks[replay.head]
+
+    async def work(scene: Scene, upstream: EvmUpstream) -> None:
+        await scene.add_tokens([token])
+        await add_block(scene, tip.number, bytes.fromhex(tip.hash[2:]))
+        answers = upstream.answers
+
+        async def replaced(*calls: Any) -> Any:
+            found = await answers(*calls)
+            await add_block(scene, tip.number, b"\1" * 32)
+            await scene.run("delete from token")
+            await scene.add_tokens([token])
+            return found
+
+        monkeypatch.setattr(upstream, "answers", replaced)
+        await scene.rounds(upstream)["tokens"]()
+        assert read_so_far(scene) == {}
+
+    asyncio.run(with_upstream(tmp_path / "c.db", replay, work))

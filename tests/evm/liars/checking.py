@@ -76,7 +76,7 @@ class UntrueChain:
             kind = kinds[number % len(kinds)]
             self.id_tokens[self._created(token_code(kind))] = UntrueIds(kind, self.holders, self._draw)
         self.mine()
-        for address, token in self._all.items():
+        for address, token in self.all_tokens.items():
             self._send(address, token.first())
         self.mine()
         self._first = node.newest()  # up to here the chain stays
@@ -84,12 +84,12 @@ class UntrueChain:
     def step(self) -> None:
         """One block."""
         for _ in range(self._per_block):
-            address = self._draw.choice(list(self._all))
-            self._send(address, self._all[address].next())
+            address = self._draw.choice(list(self.all_tokens))
+            self._send(address, self.all_tokens[address].next())
         self.mine()
 
     @property
-    def _all(self) -> dict[bytes, UntrueToken | UntrueIds]:
+    def all_tokens(self) -> dict[bytes, UntrueToken | UntrueIds]:
         return {**self.tokens, **self.id_tokens}
 
     @property

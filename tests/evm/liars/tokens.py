@@ -48,6 +48,10 @@ class UntrueToken:
         self._index = 1
         self._renamed = 0
 
+    @property
+    def is_provable(self) -> bool:
+        return self.code not in REFUSED
+
     # -- what it does ------------------------------------------------------------------------------------------
 
     def first(self) -> bytes:

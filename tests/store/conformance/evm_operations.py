@@ -30,8 +30,6 @@ from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.nft_outcomes import EnrichCounts
 from icefall.evm.enriching.reader import SQL as ENRICH_SQL
 from icefall.evm.enriching.reader import EnrichReader, TokenDetails
-from icefall.evm.exporting.tables import SQL as EXPORT_SQL
-from icefall.evm.exporting.tables import TABLES, Kept
 from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange
 from icefall.evm.model import ERC20, ERC721, ERC1155
@@ -56,6 +54,9 @@ from icefall.evm.storing.rollback import SQL as ROLLBACK_SQL
 from icefall.evm.storing.rollback import add_to_journal
 from icefall.evm.storing.store import ChainStore
 from icefall.evm.storing.writing import SQL as WRITES_SQL
+from icefall.exports.evm_tables import SQL as EXPORT_SQL
+from icefall.exports.evm_tables import TABLES
+from icefall.exports.tables import Kept
 from icefall.metrics.catalogue import METRICS
 from icefall.metrics.reader import MetricsReader
 from icefall.metrics.store import SQL as METRICS_SQL
@@ -147,7 +148,7 @@ def _exported(store: Store, last: int) -> list[Any]:
     ((end,),) = store.read(EXPORT_SQL.addresses_end)
     where = {
         Kept.BY_BLOCK: {"low": 0, "high": position_of(last + 1, 0)},
-        Kept.BY_ADDRESS: {"low": 0, "high": end, "first": 0, "last": last},
+        Kept.WHOLE: {"low": 0, "high": end, "first": 0, "last": last},
     }
     day = {"after": 0, "last": last, "time": 1}
     return [

@@ -5,12 +5,12 @@ from typing import Any
 
 from icefall.db.engine import Store, Transaction
 from icefall.errors import BadRequest
-from icefall.evm.exporting.histories import KINDS, READERS, HistorySpan
 from icefall.evm.indexing.message_filling import LogSource, MessageFilling
 from icefall.evm.reading.holdings import HoldingReader
 from icefall.evm.reading.message_counts import MessageCounts
 from icefall.evm.reading.messages import EventFilter, MessageReader
 from icefall.evm.storing.messages import prepare_messages
+from icefall.exports.histories import KINDS, READERS, HistorySpan
 
 PAGE = 3
 _AFTER_ALL = 1 << 62

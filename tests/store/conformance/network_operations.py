@@ -6,8 +6,11 @@ from tests.pchain.recorded import Playback
 
 from icefall.db.engine import Store, Transaction
 from icefall.node.core_chain import CoreChainLists
+from icefall.primary.asset_tables import AssetChainTables
 from icefall.primary.chains import foreign_chains
+from icefall.primary.exported import FinalChainTables
 from icefall.primary.listed import ListedCore, ListedPlatform, Steps
+from icefall.primary.platform_tables import PlatformTables
 from icefall.xchain.listed import StoredTxs
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists
@@ -32,7 +35,23 @@ async def network_outcomes(store: Store, played: Playback) -> dict[str, Any]:
         "asset chain": await _asset_chain(store, x_chain_id),
         "core chain": await _core_chain(store),
         "outputs": await _outputs(store, x_chain_id),
+        "exported": [
+            _exported(tables) for tables in (PlatformTables(store, "custom"), AssetChainTables(store, "custom"))
+        ],
     }
+
+
+def _exported(chain: FinalChainTables) -> list[Any]:
+    """Every row of every table of `icefall export`, up to some block, and what the division into files asks."""
+    span = chain.span()
+    assert span is not None
+    last = span[1] * 3 // 4
+    time = chain.block_time(last)
+    found: list[Any] = [span, chain.block_hash(last), time, chain.first_block_since(0, span[1], time)]
+    for table in chain.tables:
+        found.append([table.values(row) for piece in chain.pieces(table, 1, last) for row in piece])
+        assert found[-1], table.name
+    return found
 
 
 async def _list_again(store: Store, played: Playback) -> None:

@@ -1,5 +1,6 @@
 """Every operation on the P-Chain in the node's store: a recorded network is executed, and everything is read."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from icefall.pchain.day_sums import DaySums, Frame
 from icefall.pchain.l1_fees import FeeScope
 from icefall.pchain.listing import PlatformLists
 from icefall.pchain.model import StakerState, UtxoState
+from icefall.pchain.observed import SHOWN_S, ObservedNode, ObservedNodes, put_observed
 from icefall.pchain.periods import SORTED_BY, PeriodSource
 from icefall.pchain.reading import PlatformReader
 from icefall.pchain.subnet_lists import SubnetLists
@@ -63,7 +65,7 @@ async def pchain_outcomes(store: Store, folder: Path) -> dict[str, Any]:
             some = await reader.atomic_utxos(chain.chain_id, address, NEWEST, 5)
             places = [await reader.atomic_position(chain.chain_id, address, one.utxo_id) for one in some]
             found[f"from {chain.name} {address.hex()}"] = [some, places]
-    found["days"] = await _days(store)
+    found["days"], found["observed"] = await _days(store), await _observed(store)
     return found | {"lists": await _lists(store, ledger.height + 1)} | await network_outcomes(store, first)
 
 
@@ -80,6 +82,20 @@ async def _days(store: Store) -> list[Any]:
     for (utxo_id,) in store.read("select utxo_id from p_utxo order by position limit 50"):
         found += store.read(listing.SQL.utxo_history, {"utxo_id": utxo_id})
     return found
+
+
+async def _observed(store: Store) -> list[Any]:
+    """What an upstream sees of the validators: twice, and with one that is forgotten."""
+    nodes = [row[0] for row in store.read("select distinct node_id from p_staker order by node_id")]
+    for now in (1000, 1001 + SHOWN_S):
+        seen = [ObservedNode(one, now, at, at % 2 == 0, f"v{at % 2}", "CX") for at, one in enumerate(nodes)]
+        gone = ObservedNode(bytes(20), now - 1, 7, True, "", "")
+        await store.write(partial(put_observed, seen=[gone, *seen[now % 2 :]], now=now))
+    lists = ObservedNodes(store)
+    by_node, versions = await lists.of(nodes, now), await lists.by_version(now)
+    assert set(by_node) == set(nodes[1:])
+    assert versions
+    return [[by_node[one] for one in sorted(by_node)], versions, await lists.by_version(now + SHOWN_S + 1)]
 
 
 def _end_day(tx: Transaction) -> None:
@@ -100,11 +116,17 @@ async def _lists(store: Store, blocks: int) -> list[Any]:
     for upwards in (True, False):
         found.append(await lists.txs(1, txs, 20, upwards=upwards))
         found.append(await lists.txs_of(addresses[:4], 1, txs, 20, upwards=upwards))
-        found.append(await lists.utxos_of(addresses[:4], tuple(UtxoState), None, 50, upwards=upwards))
+        for by_amount in (False, True):
+            states = tuple(UtxoState)
+            found.append(await lists.utxos_of(addresses[:4], states, None, 50, upwards=upwards, by_amount=by_amount))
+        for (validation_id,) in store.read("select validation_id from p_l1_validator order by validation_id"):
+            found.append(await lists.txs_of_l1(validation_id, 0, txs, 20, upwards=upwards))
     found += [await lists.amounts(addresses[0], state, -1, 50) for state in UtxoState]
     found += [await lists.owns(one) for one in (*addresses, bytes(20))]
     found += [await lists.txs_with_ids([one.txid for one in every]), await lists.utxos_with_ids(utxo_ids)]
     found += [await lists.stakers_with_ids([one.txid for one in every])]
+    moves = await lists.l1_moves_of([one.seq for one in every])
+    found += [sorted(moves[seq]) for seq in sorted(moves)]
     return [*found, [await lists.rewards_of(one.seq) for one in every], *await _staking(store)]
 
 

@@ -1,6 +1,6 @@
 """The rows of webhooks. All of them belong to the caller: to its API key, or to callers on this machine without one."""
 
-from icefall.api.data.handlers import webhooks
+from icefall.api.data.handlers import webhook_messages, webhooks
 from icefall.api.data.schema.webhooks import (
     AddressesChange,
     CreateWebhook,
@@ -11,6 +11,7 @@ from icefall.api.data.schema.webhooks import (
     UpdateWebhook,
     WebhookAddressesParams,
     WebhookAddressPage,
+    WebhookMessageCounts,
     WebhookMessagePage,
     WebhookMessagesParams,
     WebhookPage,
@@ -62,13 +63,18 @@ WEBHOOK_ENDPOINTS: tuple[Rest, ...] = (
          listeners=(DATA,), weight=Weight.SMALL, operation="getSharedSecret", protected=True,
          summary="The secret that messages to the caller's webhooks are signed with."),
     Rest(verb="GET", path=f"{WEBHOOK}/messages", params=WebhookMessagesParams, result=WebhookMessagePage,
-         handler=webhooks.list_messages, listeners=(DATA,), weight=Weight.MEDIUM, operation="listWebhookMessages",
-         protected=True, ours=True, summary="Messages of a webhook, newest first, with every attempt to send them."),
+         handler=webhook_messages.list_messages, listeners=(DATA,), weight=Weight.MEDIUM,
+         operation="listWebhookMessages", protected=True, ours=True,
+         summary="Messages of a webhook, newest first, with every attempt to send them."),
+    Rest(verb="GET", path=f"{WEBHOOK}/messages:count", params=WebhookParams, result=WebhookMessageCounts,
+         handler=webhook_messages.count_messages, listeners=(DATA,), weight=Weight.SMALL,
+         operation="countWebhookMessages", protected=True, ours=True,
+         summary="Number of messages of a webhook by status, of the last 30 days."),
     Rest(verb="POST", path=f"{WEBHOOK}:replay", params=WebhookParams, body=ReplayRequest, result=ReplayResult,
-         handler=webhooks.replay, listeners=(DATA,), weight=Weight.MEDIUM, operation="replayWebhook",
+         handler=webhook_messages.replay, listeners=(DATA,), weight=Weight.MEDIUM, operation="replayWebhook",
          protected=True, ours=True, body_example={"startBlock": 0},
          summary="Sends messages again, by ID or of a range of times or blocks, at most 10,000 of them."),
-    Rest(verb="POST", path=f"{WEBHOOK}:test", params=WebhookParams, result=SentTest, handler=webhooks.send_test,
+    Rest(verb="POST", path=f"{WEBHOOK}:test", params=WebhookParams, result=SentTest, handler=webhook_messages.send_test,
          listeners=(DATA,), weight=Weight.MEDIUM, operation="testWebhook", protected=True, ours=True,
          summary="Sends a message that is about no transaction, to test the receiver."),
 )

@@ -7,15 +7,16 @@ from icefall.wire.ids import LOCAL_FUNDED_ADDRESS as _RICH
 
 _X_ID = "2eNy1mUFdmaxXNj1eQHUe7Np4gju9sJsEtWQ4MX3ToiNKuADed"
 _AVAX = "2fombhL7aGPwj3KH4bfrmJwW6PVnMobf9Y2fn9GwxiAAJyFDbe"
-_CONTAINER = "2E6WmCHcJiNe5bLgzkyoyWNiYGNBx7KKsBk9Yb371c347HjCNw"  # of the X-Chain's first block
+_CONTAINER = "TChiHRkFsqWuVK2uWUbjMQvuycjHMM1WomWkBWaNrqEAVajVN"  # of the X-Chain's first block
 _BLOCK_0 = "2R2UY2pZMQr8nR9ywCdqn97Lp5a6hceqtLXkag6vH7KQSVvmst"
 _PRIMARY = "11111111111111111111111111111111LpoYY"  # the primary network, and the P-Chain in it
 _P_RICH = _RICH.replace("X-", "P-", 1)
 _SUBNET = "uSwQXYC47XJ2KEHW6kdQZsPwVp3ymMKnQmkjChnRn6Fi41eWE"  # of the demo, made in the P-Chain's first block
-_P_BLOCK_1 = "2DgTTxsYoDZp2Bk9uV8nREpZJKHnaHQo5CBBiSTSUjYnK4uBzW"
+_P_BLOCK_1 = "4x7b1ax6wnkJiVLDnoJSDnHKUzqpeLFTrPv5eBYmhjXNKsmH4"
 
 # On the demo's chain 3210042: a token, an NFT, and a transaction with transfers and internal transactions.
 TOKEN = {"address": "0x5A7Cf40d3b2A2FfEA2ad8fa63E5900690b53f411"}
+CLONE = {"address": "0xf218eD0D8F2DCC1B4DD120ad790fB2fC9a7d4a43"}
 NFT = {"address": "0x25A57710f3e2e1DcE49289A4200572C31C2dd4AC", "tokenId": "10"}
 PLATFORM_TX = {"txHash": _SUBNET}
 NODE = {"nodeId": "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"}
@@ -36,6 +37,10 @@ WEBHOOK: dict[str, Any] = {
 ADDRESSES = {"addresses": [NFT["address"]]}
 ABI: dict[str, Any] = {
     "abi": [{"type": "event", "name": "Paid", "inputs": [{"name": "amount", "type": "uint256", "indexed": False}]}]
+}
+READ: dict[str, Any] = {
+    "function": "balanceOf(address)",
+    "arguments": ["0x5d038640E1a2085e1e4fB53dAaca6807f892b00C"],
 }
 EXPORT: dict[str, Any] = {
     "type": "TRANSACTION_EXPORT_EVM",

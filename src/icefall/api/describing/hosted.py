@@ -21,7 +21,7 @@ DIFFERENCES: dict[str, str] = {
     "GET /v1/health-check": "details name stores and chains of this installation",
     "GET /v2/health-check": "details name stores and chains of this installation",
     "GET /v1/operations/{operationId}": "metadata also has progress, rows and expiresAt",
-    "POST /v1/operations/transactions:export": "EVM chains only; a ZIP archive of CSV files of our own columns",
+    "POST /v1/operations/transactions:export": "a ZIP archive of CSV files of our own columns",
     "POST /v1/webhooks": "also confirmations, order and a first block; no thresholds of atomic memory",
     "GET /v2/chains/{chainId}/addresses/{address}/transactions": "filterSpamTokens is ignored",
     "POST /v2/lookingGlass/compositeQuery": "not about native balances, and of NFTs about ERC-721 only",

@@ -91,7 +91,7 @@ PARAMS |= PLATFORM_PARAMS | NETWORKS_PARAMS | X_PARAMS | STAKING_PARAMS | CALLER
 
 _OF_WEBHOOKS = (
     "getWebhook", "updateWebhook", "deactivateWebhook", "getAddressesFromWebhook", "addAddressesToWebhook",
-    "removeAddressesFromWebhook", "listWebhookMessages", "replayWebhook", "testWebhook",
+    "removeAddressesFromWebhook", "listWebhookMessages", "countWebhookMessages", "replayWebhook", "testWebhook",
 )  # fmt: skip
 PARAMS |= {f"{operation}.id": "ID of the webhook." for operation in _OF_WEBHOOKS}
 PARAMS |= {

@@ -11,7 +11,7 @@ STAKING_FIELDS: dict[str, str] = {
     "stakePercentage": "Its own stake in percent of all that is staked in the subnet, delegations included.",
     "ValidationDetails.delegatorCount": "Number of delegations now; of a completed period, of all that it had.",
     "amountDelegated": "Sum of the delegations, or the one delegation, in the smallest unit.",
-    "uptimePerformance": "Uptime in percent as the upstream sees it; 0 where none was asked.",
+    "uptimePerformance": "Uptime on the primary network in percent, as the upstream saw it in the last hour; else 0.",
     "avalancheGoVersion": "Version of the validator's program; absent where it is not known.",
     "delegationCapacity": "How much more may be delegated to it, in nAVAX; primary network only.",
     "potentialRewards": "What it is paid at the end if it was online enough.",
@@ -19,7 +19,7 @@ STAKING_FIELDS: dict[str, str] = {
     "removeTxHash": "ID of the transaction that removed it.",
     "removeTimestamp": "Time of that transaction's block, in Unix seconds.",
     "validationStatus": "active, pending (before its start), completed, or removed by the owner of the subnet.",
-    "validatorHealth": "How well the upstream reaches it; zeros where none was asked.",
+    "validatorHealth": "How the upstream reached it when it was last asked; zeros if not in the last hour.",
     "geolocation": "Always null: places of nodes are not looked up.",
     "validationRewardAmount": "For its own stake.",
     "delegationRewardAmount": "Its share of the rewards of delegations.",
@@ -129,6 +129,7 @@ STAKING_PARAMS: dict[str, str] = {
     "getSingleValidatorDetails.nodeId": "Node ID of the validator.",
     "listL1Validators.nodeId": "Only validations of this node.",
     "listL1Validators.subnetId": "Only validations of this subnet.",
+    "listLatestPrimaryNetworkTransactions.l1ValidationId": "Only transactions that created or changed it; P only.",
     "listL1Validators.l1ValidationId": "Only this validation, whatever has become of it.",
     "includeInactiveL1Validators": "Also list validators whose balance is used up.",
     "listValidators.subnetId": "Only periods of this subnet.",
@@ -138,7 +139,7 @@ STAKING_PARAMS: dict[str, str] = {
     "delegationStatus": "Only delegations of this status.",
     "sortBy": (
         "By which value; by others than blockIndex, active validators of one subnet are listed (the primary network "
-        "unless subnetId is given)."
+        "unless subnetId is given). uptimePerformance keeps the order by blockIndex."
     ),
     "minTimeRemaining": "Only active validators with at least so many seconds left.",
     "maxTimeRemaining": "Only active validators with at most so many seconds left.",

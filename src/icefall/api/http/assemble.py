@@ -10,6 +10,7 @@ import msgspec
 from icefall.api.dialect import Dialect
 from icefall.api.http.jsonrpc import RpcMethod, RpcService
 from icefall.api.http.rest_params import RestBinder, body_reader
+from icefall.api.http.result_cache import ResultCache, no_version
 from icefall.api.http.routes import RestRoute, Route
 from icefall.api.http.row import Handler, Rest, Rpc, binder_of
 from icefall.api.http.rpc_params import NodeBinder
@@ -59,12 +60,14 @@ def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:
 
 
 class Mount(msgspec.Struct, frozen=True):
-    """The paths under which the rows of `row_path` are served for one chain: all its names, with its own readers."""
+    """The paths under which the rows of `row_path` are served for one chain: all its names, with its own readers.
+    `version` is that of the store which they read."""
 
     row_path: str
     paths: tuple[str, ...]
     services: Services
     closed: Callable[[], Awaitable[bool]] | None = None
+    version: Callable[[], int] = no_version
 
 
 def routes_of(
@@ -99,7 +102,7 @@ def routes_of(
                 r.method: RpcMethod(r, _rpc_binder(r, dialect), with_services(r.handler, own), slots[r.label])
                 for r in group
             }
-            service = RpcService(methods, dialect, counters)
+            service = RpcService(methods, dialect, counters, ResultCache(mount.version))
             for name in mount.paths:
                 route = routes.setdefault(name, Route({}))
                 route.service, route.closed = service, mount.closed

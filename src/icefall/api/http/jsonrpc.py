@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from icefall.api.dialect import BATCH_MAX, Dialect
-from icefall.api.http.row import Rpc
+from icefall.api.http.result_cache import ResultCache, ResultKey
+from icefall.api.http.row import Rpc, never
 from icefall.api.http.rpc_params import NodeBinder
 from icefall.api.http.structs import InvalidValue
 from icefall.errors import BadRequest, IcefallError, InternalError, Unavailable
@@ -75,9 +76,12 @@ class RpcOutcome(NamedTuple):
 
 
 class RpcService:
-    """The methods of one path."""
+    """The methods of one path. `cache`: of results that depend on its store."""
 
-    def __init__(self, methods: Mapping[str, RpcMethod], dialect: Dialect, counters: CallCounters) -> None:
+    def __init__(
+        self, methods: Mapping[str, RpcMethod], dialect: Dialect, counters: CallCounters, cache: ResultCache
+    ) -> None:
+        self._cache = cache
         self._methods = methods
         self._services = {name.split(".")[0] for name in methods}
         self._dialect = dialect
@@ -116,8 +120,10 @@ class RpcService:
                     text = f"method may be {METHOD_SIZE_MAX} characters long at most, got {len(envelope.method)}"
                     raise RpcFailure(INVALID, text)
                 raise RpcFailure(self._dialect.method_not_found, self._unknown(envelope.method))
+            key = (envelope.method, bytes(envelope.params))
+            kept = None if method.row.repeatable is never else self._cache.find(key)
             try:
-                params = method.binder.from_json(bytes(envelope.params))
+                params = method.binder.from_json(key[1]) if kept is None else None
             except InvalidValue:
                 raise RpcFailure(self._dialect.bad_params, ARGUMENT_TEXT) from None
         except RpcFailure as refused:
@@ -127,8 +133,7 @@ class RpcService:
         began = self._counters.begin(method.slot)
         error: IcefallError | None = None
         try:
-            found = await method.call(params)
-            result = found if type(found) is msgspec.Raw else _encode(found)
+            result = kept if kept is not None else await self._result(method, key, params)
         except IcefallError as raised:
             error = raised
         except Exception as bug:  # the caller gets no details, the log does
@@ -145,6 +150,14 @@ class RpcService:
             text = INTERNAL_TEXT if isinstance(error, InternalError) else str(error)
             body = self._refusal(RpcFailure(error.rpc_code, text), envelope)
         return self._silent(envelope, RpcOutcome(body, method, error))
+
+    async def _result(self, method: RpcMethod, key: ResultKey, params: Any) -> bytes | msgspec.Raw:
+        stamp = None if method.row.repeatable is never else self._cache.stamp()
+        found = await method.call(params)
+        result = found if type(found) is msgspec.Raw else _encode(found)
+        if stamp is not None and method.row.repeatable(params):
+            self._cache.put(key, stamp, bytes(result))
+        return result
 
     def _silent(self, envelope: Envelope, outcome: RpcOutcome) -> RpcOutcome:
         """Return the outcome of a notification without a body: it is executed and gets no answer."""
@@ -240,7 +253,11 @@ class RpcService:
                 if refused.request is None and refused.code != PARSE
                 else _request_data(refused.request or Envelope())
             )
-        return b'{"jsonrpc":"2.0","error":%b,"id":%b}\n' % (_encode(error), _echo(raw_id))
+            # as Go writes JSON
+            text = _encode(error).replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
+        else:
+            text = _encode(error)
+        return b'{"jsonrpc":"2.0","error":%b,"id":%b}\n' % (text, _echo(raw_id))
 
 
 def _request_data(envelope: Envelope) -> dict[str, Any]:

@@ -40,6 +40,14 @@ class MetricsWeight(IntEnum):
     XXL = 3000
 
 
+def never(_: Any) -> bool:
+    return False
+
+
+def always(_: Any) -> bool:
+    return True
+
+
 class Rpc(msgspec.Struct, frozen=True, kw_only=True):
     """A JSON-RPC method at POST `path`. `needs` names the setting without which the path does not exist."""
 
@@ -53,6 +61,7 @@ class Rpc(msgspec.Struct, frozen=True, kw_only=True):
     deprecated: str = ""
     listener: str = NODE
     live_ignores: tuple[str, ...] = ()  # parameters that the existing node takes and does not look at
+    repeatable: Callable[[Any], bool] = never  # whether a result depends on the store and the second alone
 
     @property
     def label(self) -> str:

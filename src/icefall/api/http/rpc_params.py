@@ -80,11 +80,13 @@ def _ids(raw: bytes) -> list[bytes]:
 
 
 def _set_height(raw: bytes) -> int | None:
-    """Read a height, or `proposed`, which the highest number stands for too: None."""
+    """Read a height, or `proposed`: None. The highest number is no height, because the node has it for `proposed`."""
     if raw == b'"proposed"':
         return None
     height = _uint(64)(raw)
-    return None if height == 2**64 - 1 else height
+    if height == 2**64 - 1:
+        raise InvalidValue("a height, or `proposed`")
+    return height
 
 
 def _node_ids(raw: bytes) -> list[bytes]:

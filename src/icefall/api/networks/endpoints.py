@@ -24,6 +24,7 @@ from icefall.api.networks.schema.subnets import (
     SubnetPage,
 )
 from icefall.api.networks.schema.transactions import (
+    ListedTxsParams,
     PlatformBalancesParams,
     PlatformTransactionPage,
     PlatformTxParams,
@@ -58,7 +59,7 @@ NETWORKS_ENDPOINTS: tuple[Rest, ...] = (
     Rest(verb="GET", path=f"{CHAIN}/blocks/{{blockId}}", params=PlatformBlockParams, result=PrimaryNetworkBlock,
          handler=any_chain.get_block, listeners=(DATA,), weight=Weight.XL, operation="getBlockById",
          summary="A block of a chain by its height or ID."),
-    Rest(verb="GET", path=f"{CHAIN}/transactions", params=PlatformTxsParams, result=any_chain.AnyTransactionPage,
+    Rest(verb="GET", path=f"{CHAIN}/transactions", params=ListedTxsParams, result=any_chain.AnyTransactionPage,
          handler=any_chain.list_transactions, listeners=(DATA,), weight=Weight.XL,
          operation="listLatestPrimaryNetworkTransactions",
          summary="Transactions of a chain, of all or of some addresses, newest first; of C, its atomic ones."),

@@ -10,6 +10,7 @@ from icefall.api.networks.schema.assets import NetworkAsset, PrimaryChainInfo
 from icefall.errors import BadRequest, NotFound, Unavailable
 from icefall.node.core_chain import CoreChainLists
 from icefall.pchain.day_sums import DaySums
+from icefall.pchain.observed import ObservedNodes
 from icefall.pchain.reading import PlatformReader
 from icefall.pchain.subnet_lists import SubnetLists
 from icefall.wire.avm.codec import unpack_tx
@@ -97,6 +98,7 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
     platform: PlatformReader
     lists: SubnetLists
     days: DaySums
+    observed: ObservedNodes
     assets: AssetNames
     x_chain_id: bytes
     c_chain_id: bytes
@@ -147,15 +149,20 @@ class Networks:
 
     def which(self, name: str, chain: str) -> str:
         """Which chain is meant: p-chain, x-chain or c-chain."""
-        return self._chain(self._named(name), chain)
+        return self._chain(self.named(name), chain)
+
+    @property
+    def name(self) -> str:
+        """The name of the network, where a path does not name it; empty if there is none."""
+        return self._network.public_name if self._network is not None else ""
 
     async def the_network(self) -> PrimaryNetwork:
         """The network, where a path does not name it."""
-        return await self.find_staking(self._network.public_name if self._network is not None else "")
+        return await self.find_staking(self.name)
 
     async def find(self, name: str, chain: str = P_CHAIN) -> PrimaryNetwork:
         """The network of a name, whose P-Chain can be read now."""
-        network = self._named(name)
+        network = self.named(name)
         if self._chain(network, chain) != P_CHAIN:
             raise BadRequest(f"this operation is offered for the P-Chain only, got {chain}")
         if await network.is_executing():
@@ -180,7 +187,7 @@ class Networks:
 
     async def listed(self, name: str, *chains: str) -> PrimaryNetwork:
         """The network of a name, provided that these chains are complete in their lists."""
-        network = self._named(name)
+        network = self.named(name)
         for chain in chains:
             letter = chain[0].upper()
             if await network.is_bootstrapping(letter):
@@ -189,7 +196,8 @@ class Networks:
             raise Unavailable("lists of what an older release stored are still being made: try again later")
         return network
 
-    def _named(self, name: str) -> PrimaryNetwork:
+    def named(self, name: str) -> PrimaryNetwork:
+        """The network of a name. NotFound if it is not served here."""
         network = self._network
         if network is None:
             raise NotFound("this program neither runs nor follows a primary network: `icefall up` does")

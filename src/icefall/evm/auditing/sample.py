@@ -24,7 +24,9 @@ CREDIT_MAX = 4_000
 PER_BLOCK = 1  # comparison a block earns,
 TRANSFERS_PER_CHECK = 8  # and one more for so many of its transfers
 LAG = 32  # blocks audited together; what they find changes the choice only after so many blocks
-BY_STORAGE_EVERY = 16  # times that it is due, a token is compared whose balances come from its storage
+BY_STORAGE_EVERY = 16  # times that it is due, a token is compared whose balances come from its storage:
+BY_STORAGE_NAMED = 2  # pairs that the block names,
+BY_STORAGE_OTHERS = 4  # and others of its history
 _OTHERS_MAX = 12
 _UNLOGGED_MAX = 64  # of a token whose storage or code changed without a log that explains it
 _NFTS_MAX = 512  # of an untrusted collection, whose owners must be found
@@ -122,8 +124,9 @@ class Sampler:
             at = BlockDue(found[0][1], found[0][2], {}, 0, [])
             all_due = Due({}, changed_unlogged=True)
             for token in numbers:
-                is_sampled = by_storage or tokens[token].is_sampled(at.block_hash)
-                checks = self._of_token(token, tokens[token], all_due, block, at, {}, lag=0) if is_sampled else ()
+                stored = tokens[token]._replace(is_by_storage=False) if by_storage else tokens[token]
+                is_sampled = stored.is_sampled(at.block_hash)
+                checks = self._of_token(token, stored, all_due, block, at, {}, lag=0) if is_sampled else ()
                 yield token, list(checks)
             if len(numbers) < TOKENS_MAX:
                 return
@@ -143,7 +146,7 @@ class Sampler:
             of_each = -(-credit // max(1, len(block.tokens)))
             for token in block.tokens.keys() & tokens.keys():
                 stored, due = tokens[token], block.tokens[token]
-                if not stored.is_sampled(block.block_hash):
+                if stored.is_by_storage:  # few and seldom
                     continue
                 for standard in stored.compared(number, LAG)[1]:
                     for key in islice(due.keys.get(standard.number, ()), of_each):
@@ -169,8 +172,11 @@ class Sampler:
             if is_untrusted:
                 count = _NFTS_MAX if due.changed_unlogged else 0
             where = _params(number, token, stored)
-            named = due.keys.get(standard.number, {})
+            named = list(due.keys.get(standard.number, ()))
             seeds = random_numbers(block.block_hash + address + bytes([standard.number]))
+            if stored.is_by_storage:
+                first = next(seeds) % max(1, len(named))
+                named, count = [*named[first:], *named[:first]][:BY_STORAGE_NAMED], BY_STORAGE_OTHERS
             others = self._others(standard, where, stored.first_block, block.next_address, count, seeds)
             seen: set[Key] = set()
             for holder, token_id, who, balance in chain(self._named(standard, where, named, ahead), others):
@@ -246,6 +252,7 @@ def _dropped(checks: Iterable[StateCheck], block: BlockDue, tokens: _Tokens, num
         if stored is not None and stored.is_sampled(block.block_hash):
             standards = stored.compared(number, LAG)[1]
             named = sum(len(due.keys.get(standard.number, ())) for standard in standards)
+            named = min(named, BY_STORAGE_NAMED) if stored.is_by_storage else named
             count += bool(standards) and (not made[token] or made[token] + 1 < named)
     return count
 

@@ -35,7 +35,8 @@ from icefall.evm.enriching.nft_loop import NftMetadataLoop, NftSettings
 from icefall.evm.enriching.nft_outcomes import EnrichCounts, retry_pause_s
 from icefall.evm.enriching.token_list import ListedTokens, listed_tokens_of, put_listed_tokens
 from icefall.upstream.client import UpstreamFailure
-from icefall.upstream.evm.state import ContractCall
+from icefall.upstream.evm.errors import NoState, NotThere
+from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.upstream.meter import Clock
 from icefall.upstream.pool import PoolLog
@@ -44,6 +45,7 @@ SQL = load("icefall.evm.enriching", "queries.sql")
 TOKENS_AT_ONCE = 50
 IDLE_S = 2.0
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 300.0
+_DEEP = 64  # blocks below the newest of the upstream: most nodes have their state, and few reorganisations are so deep
 
 
 class EnrichSettings(msgspec.Struct, frozen=True):
@@ -152,11 +154,22 @@ class DueToken(NamedTuple):
     version: int  # of its metadata, which may change while it is read
 
 
+class StoredTip(NamedTuple):
+    """The newest stored block."""
+
+    number: int
+    block_hash: bytes
+
+
 class TokenMetadataLoop:
     """Reads name, symbol and decimals of the contracts whose logs have token transfers.
 
     All three are called on every contract, whatever its standard: a missing function reverts, which counts as an
     answer. A failure of the upstream is retried without limit, at most a day apart: it says nothing about the contract.
+
+    They are read at the newest stored block: what was read at a later one may be of a branch that is never stored, and
+    nothing would say that it has to be read again. Where the store is far behind, they are read at a block that no
+    reorganisation is likely to replace: what changes after it is seen when it is indexed.
     """
 
     def __init__(self, store: Store, upstream: EvmUpstream, counts: EnrichCounts, wall: Callable[[], float]) -> None:
@@ -172,15 +185,32 @@ class TokenMetadataLoop:
         if not due:
             return False
         calls = [[ContractCall(token.address, data) for data in (NAME, SYMBOL, DECIMALS)] for token in due]
-        answers = await call_each(self._upstream, calls)
-        await self._store.write(partial(_put_tokens, list(zip(due, answers, strict=True)), now))
+        tip = next((StoredTip(*row) for row in self._store.read(SQL.tip)), None)
+        try:
+            answers = await call_each(self._upstream, calls, await self._block(tip))
+        except NotThere:  # the newest stored block is being replaced, or the upstream does not have it yet
+            return False
+        except NoState:
+            tip, answers = None, await call_each(self._upstream, calls)
+        await self._store.write(partial(_put_tokens, list(zip(due, answers, strict=True)), now, tip))
         read = sum(not isinstance(answer, UpstreamFailure) for answer in answers)
         self._counts.tokens_read += read
         self._counts.failures["tokens"] += len(due) - read
         return True
 
+    async def _block(self, tip: StoredTip | None) -> At:
+        head = await self._upstream.head()
+        if tip is None:
+            return head
+        return tip.block_hash if head - tip.number < _DEEP else head - _DEEP
 
-def _put_tokens(read: list[tuple[DueToken, Answers | UpstreamFailure]], now: int, tx: Transaction) -> None:
+
+def _put_tokens(
+    read: list[tuple[DueToken, Answers | UpstreamFailure]], now: int, tip: StoredTip | None, tx: Transaction
+) -> None:
+    """Store what was read while this was the newest block; nothing if it was replaced meanwhile."""
+    if tip is not None and not tx.rows(SQL.is_stored, tip._asdict()):
+        return
     for due, answers in read:
         row = {"token": due.token, "address": due.address}
         if isinstance(answers, UpstreamFailure):

@@ -5,6 +5,12 @@
 select t.token, a.address, t.failures, t.metadata_version from token t join address a on a.id = t.token
 where t.read_at is null and t.retry_at <= :now order by t.retry_at, t.token limit :count;
 
+-- name: tip
+select number, hash from block order by number desc limit 1;
+
+-- name: is_stored
+select 1 from block where number = :number and hash = :block_hash;
+
 -- name: put_token
 update token set name = :name, symbol = :symbol, decimals = :decimals, read_at = :now
 where token = :token and read_at is null and metadata_version = :version

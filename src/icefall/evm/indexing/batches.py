@@ -22,7 +22,7 @@ import msgspec
 from icefall.evm.contract_calls import NewestStateSource, balance_of, balance_of_id, uint_of
 from icefall.evm.indexing.decoder import BlockDecoder, BlockOutline, Rejection, VerifiedChunk
 from icefall.evm.indexing.state_lookups import ContractCache, NativeBalances, resolve_code
-from icefall.evm.indexing.token_layouts import TokenLayouts
+from icefall.evm.indexing.token_layouts import NOTHING_CHANGED, TokenLayouts
 from icefall.evm.model import ContractInfo, StoredRaw
 from icefall.evm.packed import PackedBlock, ResolvedBlock
 from icefall.evm.storing.batch import FoundLayout, ProbedStandards
@@ -181,11 +181,9 @@ class BatchMaker:
                 for address, _ in code:
                     fetched_code.pop(address, None)  # from here on the block's own row counts
                 balances = await self._native.resolve(rows) if outline.has_diffs else ()
-                slots = None
-                if layouts is not None:
-                    slots, found = await layouts.advance(rows)
-                    batch.layouts += found
-                batch.add(rows.resolved(balances, code, earlier_code, slots))
+                advanced = NOTHING_CHANGED if layouts is None else await layouts.advance(rows)
+                batch.layouts += advanced.layouts
+                batch.add(rows.resolved(balances, code, earlier_code, advanced.slots, advanced.others))
             done += len(derived)
             await asyncio.sleep(0)  # fetching goes on
 

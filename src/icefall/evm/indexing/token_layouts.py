@@ -52,6 +52,16 @@ class _Known(NamedTuple):
     layout: StorageLayout | None = None
 
 
+class Advanced(NamedTuple):
+    """What a block changed of the storage of tokens with a layout, also of those that only logs name, and of other
+    tokens; and the layouts that were found."""
+
+    slots: dict[bytes, TokenStorage]
+    others: dict[bytes, list[bytes]]
+    layouts: list[FoundLayout]
+
+
+NOTHING_CHANGED = Advanced({}, {}, [])
 _NO_TOKEN = _Known(is_token=False)
 _BY_LOGS = _Known(is_token=True)
 
@@ -103,9 +113,8 @@ class TokenLayouts:
 
     # -- block by block ----------------------------------------------------------------------------------------
 
-    async def advance(self, rows: PackedBlock) -> tuple[dict[bytes, TokenStorage], list[FoundLayout]]:
-        """Follow the next block. Return what it changed of the storage of tokens with a layout, also of those that
-        only logs name, and the layouts that were found."""
+    async def advance(self, rows: PackedBlock) -> Advanced:
+        """Follow the next block."""
         found: list[FoundLayout] = []
         for address in rows.code_changed:
             if self._known.get(address, _NO_TOKEN).is_token:
@@ -117,17 +126,19 @@ class TokenLayouts:
                 if token in self._proofs:
                     found.append(FoundLayout(token, rows.block.number, self._proofs.pop(token), is_other=False))
         texts: dict[bytes, list[bytes]] = {}
+        others: dict[bytes, list[bytes]] = {}
         for token, standards in tokens.items():
             layout = self._known[token].layout
             if layout is not None and standards & layout.standard:
                 texts[token] = []
         for address, text in rows.storage:
-            if self._known[address].layout is not None:
-                texts.setdefault(address, []).append(text)
+            known = self._known[address]
+            if known.is_token:
+                (others if known.layout is None else texts).setdefault(address, []).append(text)
         slots = {
             token: TokenStorage(layout, of_it) for token, of_it in texts.items() if (layout := self._layout(token))
         }
-        return slots, found
+        return Advanced(slots, others, found)
 
     def _layout(self, token: bytes) -> StorageLayout | None:
         return self._known[token].layout

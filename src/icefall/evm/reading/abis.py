@@ -14,7 +14,6 @@ from icefall.wire.evm.abi import AbiError
 from icefall.wire.evm.abi_json import ContractAbi, read_abi
 
 PARSED_MAX = 128  # interfaces kept
-NAMES_MAX = 100_000  # of functions of one chain
 _STEP = 20  # changes that are read at once
 
 
@@ -101,13 +100,9 @@ class ContractAbis:
         elif key in self._folder:
             self._read_file(key)
 
-    def names(self, chain_id: str) -> dict[bytes, str]:
-        """Return the signatures of functions by selector, of all ABIs of a chain."""
-        found: dict[bytes, str] = {}
-        for (chain, _), known in self._known.items():
-            if chain == chain_id and len(found) < NAMES_MAX:
-                found.update(known.names)
-        return found
+    def names(self, chain_id: str) -> dict[bytes, dict[bytes, str]]:
+        """Return the signatures of functions by contract and selector, of all ABIs of a chain."""
+        return {address: known.names for (chain, address), known in self._known.items() if chain == chain_id}
 
     def has(self, chain_id: str, address: bytes) -> bool:
         return (chain_id, address) in self._known

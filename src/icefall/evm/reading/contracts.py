@@ -2,7 +2,7 @@
 shipped or configured.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -15,6 +15,35 @@ _SELECTOR = 4
 DATA_MAX = 1 << 14  # bytes; a page has up to 200 of them, and longer ones are shown as they are
 
 
+class MethodNames:
+    """The names of functions. Those of a contract's own ABI name its methods alone: a selector of another contract may
+    be of another function. `own`: signatures by contract and selector; `common`: signatures that many contracts share.
+    `implementation`: returns that of a proxy, as far as it is known.
+    """
+
+    def __init__(
+        self,
+        common: Mapping[bytes, str] | None = None,
+        own: Mapping[bytes, Mapping[bytes, str]] | None = None,
+        implementation: Callable[[bytes], bytes | None] = lambda _: None,
+    ) -> None:
+        self._common = common or {}
+        self._own = own or {}
+        self._implementation = implementation
+
+    @property
+    def has_own(self) -> bool:
+        return bool(self._own)
+
+    def of(self, contract: bytes, selector: bytes) -> str | None:
+        """Return the signature of the function of a contract that a selector chooses; None where it is not known."""
+        return (self._own and self._of_abis(contract, selector)) or self._common.get(selector)
+
+    def _of_abis(self, contract: bytes, selector: bytes) -> str | None:
+        target = self._implementation(contract)
+        return self._own.get(contract, {}).get(selector) or self._own.get(target or b"", {}).get(selector)
+
+
 class Decoded(msgspec.Struct, frozen=True):
     """A declaration, and the values for it."""
 
@@ -25,9 +54,9 @@ class Decoded(msgspec.Struct, frozen=True):
 class ContractDecoder:
     """Decodes what contracts do. Data that is of no known declaration, or not exactly of its types, gives None."""
 
-    def __init__(self, method_names: Mapping[bytes, str]) -> None:
-        self._method_names = method_names
-        self._methods: dict[bytes, Declaration | None] = {}  # those of method_names that were asked for
+    def __init__(self, common_names: Mapping[bytes, str]) -> None:
+        self._common_names = common_names
+        self._methods: dict[bytes, Declaration | None] = {}  # those of common_names that were asked for
 
     def event(self, topics: tuple[bytes, ...], data: bytes, abi: ContractAbi | None = None) -> Decoded | None:
         if not topics or len(data) > DATA_MAX:
@@ -51,11 +80,11 @@ class ContractDecoder:
     def name(self, data: bytes, abi: ContractAbi | None = None) -> str | None:
         """Return the signature of the function that call data selects, where it is known."""
         own = abi.functions.get(data[:_SELECTOR]) if abi is not None else None
-        return own.signature if own is not None else self._method_names.get(data[:_SELECTOR])
+        return own.signature if own is not None else self._common_names.get(data[:_SELECTOR])
 
     def _method(self, selector: bytes) -> Declaration | None:
         """The declaration of a known signature, whose parameters have no names."""
-        text = self._method_names.get(selector)
+        text = self._common_names.get(selector)
         if text is None:
             return None
         if selector not in self._methods:

@@ -26,7 +26,8 @@ from icefall.evm.enriching.reader import EnrichReader, TokenDetails
 from icefall.evm.reading.abis import ContractAbis
 from icefall.evm.reading.balances import BalanceReader, HistoryReader, StateReader
 from icefall.evm.reading.chain import ChainReader
-from icefall.evm.reading.contracts import ContractDecoder
+from icefall.evm.reading.contract_state import ContractStateReader
+from icefall.evm.reading.contracts import ContractDecoder, MethodNames
 from icefall.evm.reading.holders import HolderReader
 from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.lists.joined import JoinedLists
@@ -35,6 +36,7 @@ from icefall.evm.reading.lists.rows import AddressLists
 from icefall.evm.reading.live import LiveBlocks
 from icefall.evm.reading.messages import MessageReader
 from icefall.evm.reading.one_history import CheckedReader, Standbys
+from icefall.evm.reading.proxies import ContractSource, ProxyReader
 from icefall.evm.reading.ranking import TokenRanking
 from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
@@ -193,7 +195,8 @@ def lists_of(reader: Reader) -> AddressLists:
 
 
 class EvmChain:
-    """One chain and its readers. `state`, `raw` None: there is no upstream. `standbys` None: only `reader` is read."""
+    """One chain and its readers. `state`, `raw`, `source` None: there is no upstream. `standbys` None: only `reader` is
+    read."""
 
     def __init__(
         self,
@@ -204,6 +207,7 @@ class EvmChain:
         raw: RawSource | None = None,
         standbys: Standbys | None = None,
         abis: ContractAbis | None = None,
+        source: ContractSource | None = None,
     ) -> None:
         self.info = info
         self._abis = abis
@@ -220,18 +224,44 @@ class EvmChain:
         self.messages = MessageReader(self.reader)
         self.raw = RawReader(self.reader, raw)
         self.enriched = EnrichReader(self.reader, self._token_details)
+        self.proxies = ProxyReader(self.blocks, source)
+        self.contract_state = ContractStateReader(source)
         self._common_names = method_names or {}
+        self.contracts = ContractDecoder(self._common_names)
         self.use_abi_names()
 
     def use_abi_names(self) -> None:
-        """Take the names of functions of the ABIs that there are now. A common signature wins."""
+        """Take the names of functions of the ABIs that there are now."""
         own = self._abis.names(self.info.id) if self._abis is not None else {}
-        self.method_names: Mapping[bytes, str] = {**own, **self._common_names} if own else self._common_names
-        self.contracts = ContractDecoder(self.method_names)
+        self.method_names = MethodNames(self._common_names, own, self.proxies.implementation)
+
+    async def learn_proxies(self, addresses: Iterable[bytes]) -> None:
+        """Read which of these contracts are proxies, if there is any ABI that could be of an implementation."""
+        if self.method_names.has_own:
+            await self.proxies.learn(addresses)
 
     async def abis(self, addresses: Iterable[bytes]) -> dict[bytes, ContractAbi]:
-        """Return the ABIs of these contracts, those that there are."""
-        return await self._abis.of(self.info.id, addresses) if self._abis is not None else {}
+        """Return what these contracts are decoded by: their ABIs, and those of the implementations of proxies."""
+        if self._abis is None or not self.method_names.has_own:
+            return {}
+        wanted = set(addresses)
+        await self.proxies.learn(wanted)
+        targets = {one: target for one in wanted if (target := self.proxies.implementation(one))}
+        found = await self._abis.of(self.info.id, wanted | set(targets.values()))
+        merged = {one: abi for one, abi in found.items() if one in wanted}
+        for one, target in targets.items():
+            if target in found:
+                merged[one] = merged[one].joined(found[target]) if one in merged else found[target]
+        return merged
+
+    async def own_abi(self, address: bytes) -> ContractAbi | None:
+        """Return the ABI that was given for a contract itself."""
+        return (await self._abis.of(self.info.id, [address])).get(address) if self._abis is not None else None
+
+    @property
+    def state_reads(self) -> int:
+        """How often state was read so far, by any request."""
+        return self.balances.state_reads + self.proxies.state_reads + self.contract_state.state_reads
 
     @property
     def lists(self) -> AddressLists:
@@ -257,12 +287,12 @@ class ChainVersion(NamedTuple):
 
     store: int
     is_of_server: bool
-    balances: BalanceReader
+    chain: EvmChain
     state_reads: int
 
     def is_without_state(self) -> bool:
         """Whether no state was read since, by this request or another."""
-        return self.balances.state_reads == self.state_reads
+        return self.chain.state_reads == self.state_reads
 
 
 class ChainDirectory:
@@ -321,7 +351,7 @@ class ChainDirectory:
         if store is None:
             return None
         store += self._changes << _STORE_BITS  # answers also show settings
-        return ChainVersion(store, is_of_server, chain.balances, chain.balances.state_reads)
+        return ChainVersion(store, is_of_server, chain, chain.state_reads)
 
     async def close(self) -> None:
         """Close the readers of the stores, and what the chains share."""

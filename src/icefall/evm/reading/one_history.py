@@ -172,14 +172,17 @@ class CheckedReader:
             raise
 
     def version(self) -> int | None:
-        """Return the version of an embedded store. Servers are asked by `current_version`."""
+        """Return the version of an embedded store, after the last statement of an answer: what is committed later does
+        not matter to what it has read. Servers are asked by `current_version`."""
         if self._choice is not None:
             return None
-        version = self._reader.version()
         answer = _ANSWER.get()
-        if answer is not None and (read := answer.reads.get(self)) is not None:
-            read.version = version
-        return version
+        read = answer.reads.get(self) if answer is not None else None
+        if read is None:
+            return self._reader.version()
+        if read.version is None:  # else no statement was read since
+            read.version = self._reader.version()
+        return read.version
 
     async def current_version(self) -> int | None:
         return await (await self._chosen()).reader.current_version()

@@ -72,9 +72,17 @@ class RequestState:
         """Native balances in wei, in order."""
         return await self._call(at, lambda client: evm_state.balances(client, addresses, at))
 
-    async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
-        """Return data of contract calls, in order."""
-        return await self._call(at, lambda client: evm_state.answers(client, calls, at))
+    async def answers(self, calls: Sequence[ContractCall], at: At, gas: int | None = None) -> list[bytes | Reverted]:
+        """Return data of contract calls, in order. `gas`: the limit of each call, where it is not the upstream's."""
+        return await self._call(at, lambda client: evm_state.answers(client, calls, at, gas))
+
+    async def codes(self, addresses: Sequence[bytes], at: At) -> list[bytes]:
+        """The code of contracts, in order; empty where there is none."""
+        return await self._call(at, lambda client: evm_state.codes(client, addresses, at))
+
+    async def storage(self, slots: Sequence[tuple[bytes, bytes]], at: At) -> list[bytes]:
+        """The words in slots of contracts, in order."""
+        return await self._call(at, lambda client: evm_state.storage(client, slots, at))
 
     async def receipt(self, tx_hash: bytes, at: At) -> Receipt:
         """Fetch what a transaction in the block `at` did."""

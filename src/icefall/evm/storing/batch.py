@@ -123,7 +123,8 @@ class BatchWriter:
             for block, slots in zip(batch, by_slots, strict=True)
         ]
         contracts = [address for block in batch for address in _contracts(block.rows)]
-        self._ids.load(self._tx, [*chain.from_iterable(by_block), *others, *contracts])
+        stored = [token for block in batch for token in (*block.slots, *block.other_storage)]
+        self._ids.load(self._tx, [*chain.from_iterable(by_block), *others, *contracts, *stored])
         found = []
         for block, addresses, changed, slots in zip(batch, by_block, changes, by_slots, strict=True):
             first_id = self._ids.next_id(self._tx)
@@ -161,7 +162,8 @@ class BatchWriter:
             self._gather_state(one.block)
             journal = self._journal(one)
             self._folding.add(one.folded, frozenset(journal.holders_named))
-            self._reread_later.update(dict.fromkeys(journal.variables_changed))
+            changed = (*journal.variables_changed, *journal.storage_changed_unlogged_again)
+            self._reread_later.update(dict.fromkeys(changed))
             self._reread.update(dict.fromkeys((*journal.storage_changed_unlogged, *journal.code_changed)))
             self._blocks.append(_block_row(block, total, one.first_id, journal.pack()))
 
@@ -241,12 +243,13 @@ def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:
 
 
 def _with_changed_variables(one: _Interned) -> Iterator[bytes]:
-    """The tokens with a layout whose variables the block changed, whatever it logs."""
+    """The tokens whose variables the block changed, whatever it logs."""
+    texts = {token: storage.texts for token, storage in one.block.slots.items()} | dict(one.block.other_storage)
     minted: Counter[bytes] = Counter()
-    for change in one.changes.erc20_deltas if one.block.slots else ():
+    for change in one.changes.erc20_deltas if texts else ():
         minted[change.token] += change.delta if change.holder != ZERO_ADDRESS else 0
-    for token, storage in one.block.slots.items():
-        if variables_changed(storage, minted[token]):
+    for token, of_it in texts.items():
+        if variables_changed(of_it, minted[token]):
             yield token
 
 

@@ -244,11 +244,11 @@ def is_plain_variable(key: str) -> bool:
     return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS or key in _STRING_KEYS
 
 
-def variables_changed(storage: TokenStorage, minted: int) -> bool:
+def variables_changed(texts: Iterable[bytes], minted: int) -> bool:
     """Tell whether a block changed variables of a token, such as its name. `minted`: by how much the supply changed by
     its logs, which explains one of them."""
     try:
-        words = [words for key, words in changed_slots(storage).items() if is_plain_variable(key)]
+        words = [words for key, words in slot_changes(texts).items() if is_plain_variable(key)]
         changes = [(word_of(after) - word_of(before)) for before, after in words]
     except WireError:
         return True

@@ -1,11 +1,9 @@
-"""JSON-RPC to one EVM client in batches. Batch size and concurrency adapt to what the upstream accepts."""
+"""JSON-RPC to one EVM client in batches, whose size and number at a time adapt to what it accepts (pacing.py)."""
 
 import asyncio
 import itertools
 import random
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -36,8 +34,10 @@ from icefall.upstream.evm.errors import (
     NotThere,
     RpcRefusal,
     TooHeavy,
+    TooHeavyAlone,
     failure_of,
 )
+from icefall.upstream.evm.pacing import AdaptiveLimit, BatchSize, WholeBlocks
 from icefall.upstream.meter import Clock
 from icefall.wire.text.jsonscan import decode_any_depth
 
@@ -46,113 +46,9 @@ Outcome = msgspec.Raw | RpcRefusal
 
 CALLS_PER_BATCH: dict[Lane, int] = {"blocks": 100, "traces": 32, "state": 100}
 EVM_LIMITS = Limits(total_s=60.0, answer_size_max=128 << 20)
-_GROWTH_WAIT = 4  # full batches that must succeed before the size grows; doubled each time a grown size failed
-_GROWTH_WAIT_MAX = 1024
 _BUSY_ATTEMPTS_FACTOR = 3  # more attempts where it only asks us to wait
 _DECODER = msgspec.json.Decoder(list[RpcAnswer] | RpcAnswer)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-
-
-class AdaptiveLimit:
-    """A limit on requests at a time: halved when the upstream is overloaded, otherwise one more per round."""
-
-    def __init__(self, clock: Clock, limit_max: int) -> None:
-        self.limit = float(limit_max)
-        self.in_use = 0
-        self._limit_max = limit_max
-        self._clock = clock
-        self._tickets = 0
-        self._cut_at = 0
-        self._paused_until = 0.0
-        self._waiters: deque[asyncio.Future[None]] = deque()
-
-    @asynccontextmanager
-    async def slot(self) -> AsyncIterator[int]:
-        """Wait for a free slot and hold it. The ticket numbers slots in order, for `reduce`."""
-        try:
-            await self._await_slot()
-        except asyncio.CancelledError:
-            self._wake()  # its turn may have come: pass the slot on
-            raise
-        self.in_use += 1
-        self._tickets += 1
-        try:
-            yield self._tickets
-        finally:
-            self.in_use -= 1
-            self._wake()
-
-    def reduce(self, ticket: int, pause_s: float = 0.0) -> None:
-        """Allow half as many at a time, and none before the pause is over. Requests that began before the last cut do
-        not cut again."""
-        if ticket > self._cut_at:
-            self._cut_at = self._tickets
-            self.limit = max(1.0, self.limit / 2)
-        self._paused_until = max(self._paused_until, self._clock.now() + pause_s)
-
-    def increase(self) -> None:
-        """Allow more at a time, because a request succeeded."""
-        self.limit = min(float(self._limit_max), self.limit + 1 / self.limit)
-        self._wake()
-
-    async def _await_slot(self) -> None:
-        while True:
-            pause_s = self._paused_until - self._clock.now()
-            if pause_s > 0:
-                await self._clock.sleep(pause_s)
-            elif self.in_use < int(self.limit):
-                return
-            else:
-                waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                self._waiters.append(waiter)
-                await waiter
-
-    def _wake(self) -> None:
-        free = int(self.limit) - self.in_use
-        while free > 0 and self._waiters:
-            waiter = self._waiters.popleft()
-            if not waiter.done():
-                waiter.set_result(None)
-                free -= 1
-
-
-class BatchSize:
-    """The number of calls that go into one request. `refused` is the smallest number that was refused for being too
-    many."""
-
-    def __init__(self, size_max: int) -> None:
-        self.size = size_max
-        self.refused: int | None = None
-        self._size_max = size_max
-        self._successes = 0
-        self._growth_wait = _GROWTH_WAIT
-        self._grown = False
-
-    def succeeded(self, count: int) -> None:
-        """Count a batch of `count` that succeeded; only full ones let the size grow."""
-        if count < self.size:
-            return
-        self._successes += 1
-        if self._successes >= self._growth_wait:
-            self._successes = 0
-            self._grown = True
-            self.size = min(self._ceiling, self.size + max(1, self.size // 4))
-
-    def halve(self, count: int) -> None:
-        """Reduce the size after a batch of `count` was too much to answer, this time."""
-        self._successes = 0
-        if self._grown:
-            self._growth_wait, self._grown = min(self._growth_wait * 2, _GROWTH_WAIT_MAX), False
-        self.size = max(1, min(self.size, count // 2))
-
-    def refuse(self, count: int) -> None:
-        """Reduce the size for good after a batch of `count` was refused for the number of its calls."""
-        self.refused = min(self.refused or count, count)
-        self.halve(count)
-
-    @property
-    def _ceiling(self) -> int:
-        return self._size_max if self.refused is None else max(1, min(self._size_max, self.refused - 1))
 
 
 class Call(NamedTuple):
@@ -167,6 +63,7 @@ class _Batch(NamedTuple):
     outcomes: list[Outcome | None]
     sizes: BatchSize
     budget: ByteBudget | None
+    can_split: bool  # the caller would rather send smaller calls than wait for a heavy one again
 
 
 class EvmClient:
@@ -188,6 +85,7 @@ class EvmClient:
         self.name = self.client.name
         self.concurrency = AdaptiveLimit(self.client.clock, limits.calls_at_once)
         self.batches = {lane: BatchSize(size_max) for lane, size_max in calls_per_batch.items()}
+        self.whole_blocks = WholeBlocks()
         self.takes_hashes = True  # in place of a block number, until it refuses one
         self._numbers = itertools.count(1)
 
@@ -202,11 +100,17 @@ class EvmClient:
         return outcome
 
     async def call_all(
-        self, calls: Sequence[Call], *, lane: Lane = "state", budget: ByteBudget | None = None
+        self,
+        calls: Sequence[Call],
+        *,
+        lane: Lane = "state",
+        budget: ByteBudget | None = None,
+        can_split: bool = False,
     ) -> list[Outcome]:
-        """The result or refusal of every call, in order; UpstreamFailure if one of them got neither."""
+        """The result or refusal of every call, in order; UpstreamFailure if one of them got neither. `can_split`: a
+        call that is too heavy is not repeated, its outcome is TooHeavyAlone."""
         outcomes: list[Outcome | None] = [None] * len(calls)
-        batch = _Batch(calls, outcomes, self.batches[lane], budget)
+        batch = _Batch(calls, outcomes, self.batches[lane], budget, can_split)
         indexes, size = range(len(calls)), batch.sizes.size
         runs = [list(indexes[start : start + size]) for start in range(0, len(calls), size)]
         await gather_or_cancel(self._run_batch(batch, run) for run in runs)
@@ -220,6 +124,10 @@ class EvmClient:
                 count = min(len(indexes), batch.sizes.size, count_max)
                 now, later = indexes[:count], indexes[count:]
                 failure = await self._attempt(batch, now)
+                if count == 1 and batch.can_split and _is_too_heavy(failure):
+                    batch.outcomes[now[0]] = TooHeavyAlone(str(failure))
+                    self.concurrency.reduce(ticket)
+                    failure = None
                 left = [index for index in now if batch.outcomes[index] is None]
                 attempt = 1 if len(left) < len(now) else attempt + 1
                 if failure is None:
@@ -358,6 +266,13 @@ class EvmClient:
                 return NotThere(f"{self.name} answered {method} with null")
             return IncompleteAnswer(f"{self.name} answered {method} with null")
         return answer.result
+
+
+def _is_too_heavy(failure: UpstreamFailure | None) -> bool:
+    """Tell whether a smaller call may succeed where this one failed."""
+    if isinstance(failure, ByteBudgetExceeded):
+        return False
+    return isinstance(failure, TooHeavy | AnswerTooLong) or (isinstance(failure, UpstreamDown) and failure.timed_out)
 
 
 async def gather_or_cancel(work: Iterable[Coroutine[Any, Any, Any]]) -> list[Any]:

@@ -52,6 +52,10 @@ class Aborted(Reverted):
     """An eth_call that the client aborted: the result of the contract cannot be known."""
 
 
+class TooHeavyAlone(RpcRefusal):
+    """A call that is too much for one request, even alone: it took too long, or its answer is too long."""
+
+
 class BatchRefused(UpstreamError):
     """The batch is too large. `counted`: because of the number of its calls, not because of the size of the answer."""
 
@@ -148,7 +152,7 @@ _BY_CODE = (
 
 # geth with its state by hash (--state.scheme=hash, and older databases) says no more than this of state it has pruned.
 _PRUNED_BY_HASH = "not supported"
-_STATE_METHODS = ("eth_call", "eth_getBalance", "eth_getCode")
+_STATE_METHODS = ("eth_call", "eth_getBalance", "eth_getCode", "eth_getStorageAt")
 
 # Where `null` means that there is no such thing; anywhere else it is an incomplete answer.
 NULL_IS_NOT_THERE = (

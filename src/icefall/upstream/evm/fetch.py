@@ -19,9 +19,16 @@ from icefall.upstream.evm.block_parts import (
     proven_header,
 )
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
-from icefall.upstream.evm.errors import IncompleteAnswer, NotThere, ReorgDuringFetch, RpcRefusal, WrongChain
+from icefall.upstream.evm.errors import (
+    IncompleteAnswer,
+    NotThere,
+    ReorgDuringFetch,
+    RpcRefusal,
+    TooHeavyAlone,
+    WrongChain,
+)
 from icefall.upstream.evm.probe import Capabilities, quantity
-from icefall.wire.evm.trace_format import Header
+from icefall.wire.evm.trace_format import Header, JsonText, TraceRequest
 
 _NOTHING = b"[]"
 
@@ -121,21 +128,41 @@ async def _single_receipts(client: EvmClient, headers: Sequence[Header], budget:
 async def _traces(
     client: EvmClient, capabilities: Capabilities, partial_blocks: Sequence[_PartialBlock], budget: ByteBudget
 ) -> None:
-    """Fill in calls and diffs."""
-    requests = capabilities.trace_requests
+    """Fill in calls and diffs: of whole blocks, or one transaction at a time where a block is too heavy."""
+    wanted = [(request, partial) for request in capabilities.trace_requests for partial in partial_blocks]
+    whole = [client.whole_blocks.fits(len(partial.header.txids)) for partial in partial_blocks]
+    whole *= len(capabilities.trace_requests)
     calls = [
         Call(*request.call(partial.header.number, capabilities.omits_code))
-        for request in requests
-        for partial in partial_blocks
+        for (request, partial), is_whole in zip(wanted, whole, strict=True)
+        if is_whole
     ]
-    outcomes = iter(await client.call_all(calls, lane="traces", budget=budget))
-    for request in requests:
-        for partial in partial_blocks:
-            parts = checked(request.read, _part(next(outcomes), partial.header), partial.header)
-            if parts.calls is not None:
-                partial.calls = parts.calls
-            if parts.diffs is not None:
-                partial.diffs = parts.diffs
+    outcomes = iter(await client.call_all(calls, lane="traces", budget=budget, can_split=True))
+    for (request, partial), is_whole in zip(wanted, whole, strict=True):
+        header = partial.header
+        outcome = next(outcomes) if is_whole else None
+        if isinstance(outcome, TooHeavyAlone):
+            client.whole_blocks.refuse(len(header.txids))
+            outcome = None
+        if outcome is None:
+            raw: JsonText = await _tx_traces(client, capabilities, request, header, budget)
+        else:
+            raw = _part(outcome, header)
+        parts = checked(request.read, raw, header)
+        if parts.calls is not None:
+            partial.calls = parts.calls
+        if parts.diffs is not None:
+            partial.diffs = parts.diffs
+
+
+async def _tx_traces(
+    client: EvmClient, capabilities: Capabilities, request: TraceRequest, header: Header, budget: ByteBudget
+) -> bytes:
+    """The traces of a block, fetched one transaction at a time."""
+    of_tx = request.of_tx
+    calls = [Call(*of_tx.call(txid, capabilities.omits_code)) for txid in header.txids]
+    outcomes = await client.call_all(calls, lane="traces", budget=budget)
+    return of_tx.joined(header.txids, [_part(outcome, header) for outcome in outcomes])
 
 
 async def _recheck(client: EvmClient, header: Header) -> None:

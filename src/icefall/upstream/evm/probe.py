@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from icefall.upstream.client import MALFORMED
-from icefall.upstream.evm.block_parts import Hex, check_receipts, checked, decode_summary, proven_header
+from icefall.upstream.evm.block_parts import BlockSummary, Hex, check_receipts, checked, decode_summary, proven_header
 from icefall.upstream.evm.client import Call, EvmClient, Outcome
 from icefall.upstream.evm.errors import (
     IncompleteAnswer,
@@ -285,15 +285,21 @@ def _candidates(head: int, known: int | None) -> Iterator[list[int]]:
 
 
 async def _sample(client: EvmClient, candidates: Iterator[list[int]]) -> Header | None:
-    """Return a recent block with transactions, if there is one: preferably several, but not hundreds."""
+    """Return a recent block with transactions, if there is one: preferably several, but not hundreds, and as few as
+    there are where all have more."""
     for numbers in candidates:
         outcomes = await client.call_all([Call("eth_getBlockByNumber", (hex(number), False)) for number in numbers])
         blocks = [decode_summary(outcome) for outcome in outcomes if not isinstance(outcome, RpcRefusal)]
         busy = [block for block in blocks if block.transactions]
         if busy:
-            best = max(busy, key=lambda block: (len(block.transactions) <= _SAMPLE_TXS_MAX, len(block.transactions)))
+            best = max(busy, key=_fitness)
             return Header(int(best.number, 16), best.hash, best.parent_hash, tuple(best.transactions))
     return None
+
+
+def _fitness(block: BlockSummary) -> int:
+    count = len(block.transactions)
+    return count if count <= _SAMPLE_TXS_MAX else -count
 
 
 async def _code_left_out(client: EvmClient, header: Header | None, traces: Sequence[str]) -> tuple[bool | None, bool]:

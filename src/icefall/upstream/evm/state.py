@@ -20,6 +20,7 @@ from icefall.wire.evm.trace_format import TraceFormat
 from icefall.wire.evm.types import Calls, EventLog, Receipt
 
 _TEXT = msgspec.json.Decoder(str)
+WORD = 32
 
 
 class ContractCall(NamedTuple):
@@ -39,22 +40,34 @@ At = int | bytes  # a block's number or, unambiguous in a reorganisation, its ha
 
 async def balances(client: EvmClient, addresses: Sequence[bytes], at: At) -> list[int]:
     """Native balances in wei, in order."""
-    outcomes = await _call(client, "eth_getBalance", [_hex(address) for address in addresses], at)
+    outcomes = await _call(client, "eth_getBalance", [(_hex(address),) for address in addresses], at)
     return [quantity(outcome, "eth_getBalance") for outcome in outcomes]
 
 
 async def codes(client: EvmClient, addresses: Sequence[bytes], at: At) -> list[bytes]:
     """The code of each address, in order; empty where there is none."""
-    outcomes = await _call(client, "eth_getCode", [_hex(address) for address in addresses], at)
+    outcomes = await _call(client, "eth_getCode", [(_hex(address),) for address in addresses], at)
     return [_data(outcome, "eth_getCode") for outcome in outcomes]
 
 
-async def answers(client: EvmClient, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
-    """What each contract returns, in order: nothing where there is no code, Reverted where it fails.
+async def storage(client: EvmClient, slots: Sequence[tuple[bytes, bytes]], at: At) -> list[bytes]:
+    """The word in each slot of a contract, in order; zero where nothing is stored."""
+    params = [(_hex(address), _hex(slot)) for address, slot in slots]
+    outcomes = await _call(client, "eth_getStorageAt", params, at)
+    return [_data(outcome, "eth_getStorageAt").rjust(WORD, b"\0") for outcome in outcomes]
+
+
+async def answers(
+    client: EvmClient, calls: Sequence[ContractCall], at: At, gas: int | None = None
+) -> list[bytes | Reverted]:
+    """What each contract returns, in order: nothing where there is no code, Reverted where it fails. `gas`: the limit
+    of each call, where it is not the upstream's.
 
     Any other refusal is raised: it comes from the upstream, not from the contract.
     """
-    outcomes = await _call(client, "eth_call", [{"to": _hex(call.to), "data": _hex(call.data)} for call in calls], at)
+    limit = {} if gas is None else {"gas": hex(gas)}
+    params = [({"to": _hex(call.to), "data": _hex(call.data), **limit},) for call in calls]
+    outcomes = await _call(client, "eth_call", params, at)
     return [outcome if isinstance(outcome, Reverted) else _data(outcome, "eth_call") for outcome in outcomes]
 
 
@@ -86,11 +99,11 @@ async def outcomes(client: EvmClient, calls: Sequence[Call]) -> list[Outcome]:
     return found
 
 
-async def _call(client: EvmClient, method: str, first_params: Sequence[Any], at: At) -> list[Outcome]:
-    """Call by the block's hash where the client takes one (EIP-1898); else by its number, if that is still this
-    block."""
+async def _call(client: EvmClient, method: str, first_params: Sequence[tuple[Any, ...]], at: At) -> list[Outcome]:
+    """Call with these parameters and the block behind them: by its hash where the client takes one (EIP-1898), else by
+    its number, if that is still this block."""
     if isinstance(at, bytes) and client.takes_hashes:
-        outcomes = await client.call_all([Call(method, (one, {"blockHash": _hex(at)})) for one in first_params])
+        outcomes = await client.call_all([Call(method, (*one, {"blockHash": _hex(at)})) for one in first_params])
         if not any(type(outcome) is RpcRefusal or isinstance(outcome, Unsupported) for outcome in outcomes):
             return outcomes
         by_number = await _by_number(client, method, first_params, at)
@@ -100,11 +113,11 @@ async def _call(client: EvmClient, method: str, first_params: Sequence[Any], at:
     return await _by_number(client, method, first_params, at)
 
 
-async def _by_number(client: EvmClient, method: str, first_params: Sequence[Any], at: At) -> list[Outcome]:
+async def _by_number(client: EvmClient, method: str, first_params: Sequence[tuple[Any, ...]], at: At) -> list[Outcome]:
     if isinstance(at, int):
-        return await client.call_all([Call(method, (one, hex(at))) for one in first_params])
+        return await client.call_all([Call(method, (*one, hex(at))) for one in first_params])
     number = decode_summary(await client.call("eth_getBlockByHash", _hex(at), False)).number
-    outcomes = await client.call_all([Call(method, (one, number)) for one in first_params])
+    outcomes = await client.call_all([Call(method, (*one, number)) for one in first_params])
     if decode_summary(await client.call("eth_getBlockByNumber", number, False)).hash != _hex(at):
         raise NotThere(f"block {_hex(at)} is no longer part of the chain")
     return outcomes
@@ -187,10 +200,10 @@ async def calls(client: EvmClient, tx_hash: bytes, block_hash: bytes) -> Calls:
 async def _tx_traces(client: EvmClient, tx_hash: str) -> tuple[TraceFormat, bytes]:
     *preferred, last = TRACE_FORMATS
     for traces in preferred:
-        method, params = traces.tx_call(tx_hash)
+        method, params = traces.requests[0].of_tx.call(tx_hash, False)
         with suppress(Unsupported):
             return traces, bytes(await client.call(method, *params))
-    method, params = last.tx_call(tx_hash)
+    method, params = last.requests[0].of_tx.call(tx_hash, False)
     return last, bytes(await client.call(method, *params))
 
 

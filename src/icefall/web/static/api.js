@@ -94,12 +94,32 @@ async function get(base, target, query, signal) {
   const url = withQuery(bases[base] + target, query);
   calls.set(url, { url });
   showCalls();
-  const key = base === "data" ? apiKey() : "";
-  return send(url, { headers: key ? { "x-service-api-key": key } : {} }, signal);
+  return send(url, { headers: base === "data" ? withKey() : {} }, signal);
 }
 
+const withKey = () => (apiKey() ? { "x-service-api-key": apiKey() } : {});
+
 export const data = (target, query, signal) => get("data", target, query, signal);
+
+// POST of the chain data interface.
+export async function postData(target, body, signal) {
+  const [url, text, key] = [bases.data + target, JSON.stringify(body), apiKey()];
+  calls.set(url + text, { url, body: text });
+  showCalls();
+  const headers = { "content-type": "application/json", ...(key ? { "x-service-api-key": key } : {}) };
+  return send(url, { method: "POST", headers, body: text }, signal);
+}
 export const metrics = (target, query, signal) => get("metrics", target, query, signal);
+
+// POST, PATCH or DELETE of the chain data interface: a call that changes something.
+export async function change(verb, target, given, signal) {
+  const url = bases.data + target;
+  const body = given === undefined ? undefined : JSON.stringify(given);
+  calls.set(`${verb} ${url} ${body}`, { url, body, verb });
+  showCalls();
+  const headers = given === undefined ? withKey() : { ...withKey(), "content-type": "application/json" };
+  return send(url, { method: verb, headers, body }, signal);
+}
 
 export async function node(target, method, params = {}, signal) {
   if (!bases.node) throw new CallError("This Explorer does not know where the node's interfaces are.", 404);
@@ -170,13 +190,9 @@ function showCalls() {
   });
 }
 
-function callItem({ url, body }) {
-  if (!body)
+function callItem({ url, body, verb = body ? "POST" : "GET" }) {
+  if (verb === "GET")
     return h("li", {}, h("span.verb", {}, "GET"), h("a", { href: url, target: "_blank", rel: "noopener" }, url));
-  return h(
-    "li",
-    {},
-    h("span.verb", {}, "POST"),
-    h("code", {}, `curl -H content-type:application/json ${url} -d '${body}'`),
-  );
+  const sent = body ? ` -H content-type:application/json -d '${body.replaceAll("'", "'\\''")}'` : "";
+  return h("li", {}, h("span.verb", {}, verb), h("code", {}, `curl -X ${verb} ${url}${sent}`));
 }

@@ -38,7 +38,7 @@ export function decodedTable(decoded, { chain, token }) {
     [
       { name: "Name", on: "lead", cell: (row) => h("span.break", {}, clip(row.name, 256)) },
       { name: "Type", on: "side", cell: (row) => h("code.break", {}, clip(row.type, 120)) },
-      { name: "Value", wide: true, on: "rest", cell: (row) => (isAmount(row) ? scaled(row, chain, token) : shown(row, chain)) },
+      { name: "Value", wide: true, on: "rest", cell: (row) => (isAmount(row) ? scaled(row, chain, token) : valueShown(row, chain)) },
     ],
     decoded.parameters.map((one, index) => ({ ...one, index })),
   ).element;
@@ -55,7 +55,7 @@ function scaled({ value }, chain, token) {
   );
 }
 
-function shown({ type, value, isHash }, chain) {
+export function valueShown({ type, value, isHash }, chain) {
   if (isHash) return [h("span.mono", {}, value), h("span.quiet", {}, " (only its hash is in the log)")];
   if (type === "address") return address(chain, value, { full: true });
   if (type === "string") return h("span.said", {}, clip(value, VALUE_MAX));

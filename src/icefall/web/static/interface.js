@@ -3,6 +3,8 @@ import { h } from "./dom.js";
 import { data, path } from "./api.js";
 import { badge, clip, empty } from "./parts.js";
 import { raw } from "./decoded.js";
+import { proxyOf } from "./contract-state.js";
+import { short } from "./format.js";
 
 const GROUPS = [
   ["Functions that only read", (one) => one.type === "function" && one.stateMutability === "view"],
@@ -13,6 +15,15 @@ const GROUPS = [
 
 export async function interfaceList(chain, address, signal) {
   const { abi } = await data(path`/v1/chains/${chain}/contracts/${address}/abi`, {}, signal);
+  const proxy = abi.length ? null : await proxyOf(chain, address, signal);
+  if (proxy)
+    return h(
+      "p.state",
+      {},
+      "No ABI of this proxy was added here. It is decoded by that of ",
+      h("a.mono", { href: `#/chain/${encodeURIComponent(chain)}/contract/${proxy.implementation}?tab=abi` }, short(proxy.implementation)),
+      ", if there is one.",
+    );
   if (!abi.length) {
     return empty("No ABI of this contract was added here. It is decoded by common signatures (icefall abi add adds one).");
   }
@@ -30,14 +41,14 @@ function group(name, found) {
 }
 
 function item(one) {
-  return h("li", {}, h("code.break", {}, `${clip(one.name, 128)}(${listed(one.inputs)})`), one.outputs?.length ? returned(one) : null);
+  return h("li", {}, h("code.break", {}, `${clip(one.name, 128)}(${declaredAs(one.inputs)})`), one.outputs?.length ? returned(one) : null);
 }
 
-const returned = (one) => [" ", badge("returns"), " ", h("code.break", {}, listed(one.outputs))];
+const returned = (one) => [" ", badge("returns"), " ", h("code.break", {}, declaredAs(one.outputs))];
 
-const listed = (parameters) =>
+export const declaredAs = (parameters) =>
   clip((parameters || []).map((one) => [typeOf(one), one.indexed && "indexed", one.name].filter(Boolean).join(" ")).join(", "), 600);
 
-function typeOf(one) {
-  return String(one.type).startsWith("tuple") ? `(${listed(one.components)})${one.type.slice(5)}` : one.type;
+export function typeOf(one) {
+  return String(one.type).startsWith("tuple") ? `(${declaredAs(one.components)})${one.type.slice(5)}` : one.type;
 }

@@ -19,6 +19,7 @@ const ROUTES = [
   ["chain/:chain/token/:address", "token"],
   ["chain/:chain/nft/:address", "collection"],
   ["chain/:chain/nft/:address/:id", "nft"],
+  ["message/:id", "message"],
   ["metrics", "metrics", hasMetrics],
   ["metrics/:metric", "metrics", hasMetrics],
   ["network", "network", hasNode],
@@ -33,6 +34,9 @@ const ROUTES = [
   ["x/asset/:id", "x-asset", hasNode],
   ["containers/:chain", "containers", hasNode],
   ["containers/:chain/:index", "container", hasNode],
+  ["webhooks", "webhooks"],
+  ["webhooks/new", "webhook-new"],
+  ["webhooks/:id", "webhook"],
   ["operations", "operations"],
 ];
 const NAVIGATION = [
@@ -41,6 +45,7 @@ const NAVIGATION = [
   ["#/network", "Network", hasNode],
   ["#/x", "Asset chain", hasNode],
   ["#/containers/X", "Containers", hasNode],
+  ["#/webhooks", "Webhooks"],
   ["#/operations", "Operations"],
   ["docs", "API"],
 ];

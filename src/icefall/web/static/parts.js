@@ -16,6 +16,7 @@ export const to = {
   token: (chain, address) => `${to.chain(chain)}/token/${encodeURIComponent(address)}`,
   collection: (chain, address) => `${to.chain(chain)}/nft/${encodeURIComponent(address)}`,
   nft: (chain, address, id) => `${to.collection(chain, address)}/${encodeURIComponent(id)}`,
+  message: (id) => `#/message/${encodeURIComponent(id)}`,
   x: (kind, id) => `#/x/${kind}/${encodeURIComponent(id)}`,
   container: (chain, index) => `#/containers/${chain}/${encodeURIComponent(index)}`,
 };
@@ -185,14 +186,15 @@ export function failure(error, again) {
   const isAnswer = [400, 404].includes(error.status);
   const text = sentence(error instanceof CallError ? error.message : `something went wrong: ${error.message}`);
   const box = h(isAnswer ? "div.state" : "div.state.failed", { role: "alert" }, h("p", {}, text));
-  if (error.status === 401) box.append(keyForm(again));
+  if (error.status === 401 || (error.status === 403 && apiKey())) box.append(keyForm(again));
   else if (again && !isAnswer) box.append(h("button", { type: "button", onclick: again }, "Try again"));
   return box;
 }
 
 function keyForm(again) {
   const input = h("input", { id: "api-key", type: "password", autocomplete: "off", required: true });
-  const form = h("form.inline", {}, h("label", { for: "api-key" }, "API key"), input, h("button", {}, "Use it"));
+  const note = h("span.quiet", {}, "It is kept in this tab only.");
+  const form = h("form.inline", {}, h("label", { for: "api-key" }, "API key"), input, h("button", {}, "Use it"), note);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     apiKey(input.value.trim());
@@ -351,7 +353,10 @@ export function tabs(label, all, chosen, remember) {
     }
     if (!cache.has(key)) cache.set(key, later(all.find((tab) => tab.key === key).load, { rows: 5, hideEmpty: false }));
     panel.replaceChildren(cache.get(key));
-    remember?.(key);
+  };
+  const choose = (key, focus) => {
+    open(key, focus);
+    remember?.(key === all[0].key ? "" : key); // the bare address opens the first one
   };
   for (const tab of all) {
     row.append(
@@ -363,7 +368,7 @@ export function tabs(label, all, chosen, remember) {
           id: `tab-${tab.key}`,
           "data-key": tab.key,
           "aria-controls": "tab-panel",
-          onclick: () => open(tab.key),
+          onclick: () => choose(tab.key),
         },
         tab.name,
       ),
@@ -375,7 +380,7 @@ export function tabs(label, all, chosen, remember) {
     if (at < 0 || (!step && !["Home", "End"].includes(event.key))) return;
     event.preventDefault();
     const next = step ? (at + step + all.length) % all.length : event.key === "Home" ? 0 : all.length - 1;
-    open(all[next].key, true);
+    choose(all[next].key, true);
   });
   keepInView(row, "[aria-selected=true]");
   open(all.some((tab) => tab.key === chosen) ? chosen : all[0].key);

@@ -197,7 +197,8 @@ function decodePlatform(bytes) {
   if (!(type in PLATFORM)) throw new RangeError("not a block");
   const inner = { id: cb58(sha256(bytes)), kind: PLATFORM[type] };
   if (type >= 29) inner.time = Number(source.number(8));
-  if (type === 29) return { ...inner, txs: source.u32() }; // its decision transactions come before parent and height
+  if (type === 29) inner.txs = source.u32();
+  if (inner.txs) return inner; // a proposal's decision transactions come before parent and height
   inner.parent = source.id();
   inner.height = source.number(8);
   if (type === 3 || type === 32) inner.txs = source.u32();

@@ -13,6 +13,7 @@ SIGNED, OPTION, GRANITE = 0, 1, 2
 EPOCH_DURATION_S = 30
 
 _HEAD = Layout(32, "int64", "uint64")
+_CERTIFICATE_AT = len(VERSION_BYTES) + 4 + _HEAD.size + 4  # behind the type, the head and the certificate's length
 _EPOCH = Layout("uint64", "uint64", "int64")
 
 
@@ -58,6 +59,12 @@ def unpack_container(raw: bytes) -> Container:
     return Container(
         type_id, parent_id, timestamp, p_chain_height, certificate, inner, epoch, signature, raw, hash256(named)
     )
+
+
+def certificate_in(raw: bytes, inner_at: int) -> bytes:
+    """The proposer's certificate in a container whose block begins at `inner_at`; empty if no proposer signed it, as
+    those of a block that is not wrapped, of which `inner_at` is 0."""
+    return raw[_CERTIFICATE_AT : max(inner_at - 4, 0)]
 
 
 def pack_container(

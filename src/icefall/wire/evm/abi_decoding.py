@@ -46,6 +46,16 @@ def decode_call(declared: Declaration, data: bytes) -> list[DecodedValue] | None
     return decoder.found
 
 
+def decode_output(declared: Declaration, data: bytes) -> list[DecodedValue] | None:
+    """Return what a function returned; None where it is not of the types of its outputs."""
+    decoder = _Decoder(data)
+    try:
+        decoder.read_tuple(declared.outputs, 0, "")
+    except _Invalid:
+        return None
+    return decoder.found
+
+
 def decode_event(declared: Declaration, topics: tuple[bytes, ...], data: bytes) -> list[DecodedValue] | None:
     """Return the arguments of a log whose first topic is that of `declared`, in the order of their declaration; None
     where it has another number of topics or is not of these types."""

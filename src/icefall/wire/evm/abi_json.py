@@ -48,7 +48,7 @@ class ContractAbi(msgspec.Struct, frozen=True):
     def entries(self) -> list[Entry]:
         """Write the interface as an ABI file has it."""
         events = [one for several in self.events.values() for one in several]
-        return [_entry(one) for one in (*self.functions.values(), *events, *self.errors.values())]
+        return [entry_of(one) for one in (*self.functions.values(), *events, *self.errors.values())]
 
 
 def read_abi(text: bytes | str) -> ContractAbi:
@@ -128,7 +128,8 @@ def _text(given: Entry, field: str) -> str:
     return found
 
 
-def _entry(declared: Declaration) -> Entry:
+def entry_of(declared: Declaration) -> Entry:
+    """Write a declaration as an ABI file has it."""
     inputs = [_written(one, indexed=declared.kind == "event") for one in declared.inputs]
     entry: Entry = {"type": declared.kind, "name": declared.name, "inputs": inputs}
     if declared.kind == "function":

@@ -1,4 +1,6 @@
-"""Declarations of events and errors that many contracts share."""
+"""Declarations of events, errors and reading functions that many contracts share."""
+
+from msgspec.structs import replace
 
 from icefall.wire.evm.abi import Declaration, declaration
 
@@ -68,6 +70,41 @@ ERRORS = (
     "SafeERC20FailedOperation(address token)",
 )
 
+# Functions that read, of many contracts. Each contract is asked: that it answers is not claimed.
+READS = (
+    "name() returns (string)",
+    "symbol() returns (string)",
+    "decimals() returns (uint8)",
+    "totalSupply() returns (uint256)",
+    "balanceOf(address owner) returns (uint256)",
+    "allowance(address owner,address spender) returns (uint256)",
+    "nonces(address owner) returns (uint256)",
+    "balanceOf(address account,uint256 id) returns (uint256)",
+    "ownerOf(uint256 tokenId) returns (address)",
+    "tokenURI(uint256 tokenId) returns (string)",
+    "uri(uint256 id) returns (string)",
+    "getApproved(uint256 tokenId) returns (address)",
+    "isApprovedForAll(address owner,address operator) returns (bool)",
+    "supportsInterface(bytes4 interfaceId) returns (bool)",
+    "owner() returns (address)",
+    "paused() returns (bool)",
+    "hasRole(bytes32 role,address account) returns (bool)",
+    "implementation() returns (address)",
+    "factory() returns (address)",
+    "token0() returns (address)",
+    "token1() returns (address)",
+    "getReserves() returns (uint112 reserve0,uint112 reserve1,uint32 blockTimestampLast)",
+    "asset() returns (address)",
+    "totalAssets() returns (uint256)",
+    "convertToAssets(uint256 shares) returns (uint256)",
+)
+
+
+def _read(text: str) -> Declaration:
+    called, _, returned = text.partition(" returns ")
+    outputs = declaration("function", f"returned{returned}").inputs
+    return replace(declaration("function", called), outputs=outputs, is_view=True)
+
 
 def _events() -> dict[bytes, tuple[Declaration, ...]]:
     found: dict[bytes, tuple[Declaration, ...]] = {}
@@ -77,4 +114,5 @@ def _events() -> dict[bytes, tuple[Declaration, ...]]:
 
 
 EVENTS_BY_TOPIC = _events()
+READS_BY_SELECTOR = {one.topic[:4]: one for one in map(_read, READS)}
 ERRORS_BY_SELECTOR = {one.topic[:4]: one for one in (declaration("error", text) for text in ERRORS)}

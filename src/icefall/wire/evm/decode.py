@@ -26,7 +26,7 @@ def trace_format(name: str) -> TraceFormat:
 
 def decode_tx_calls(raw: bytes, traces: TraceFormat) -> Calls:
     """Decode every call of one transaction, as the request of `traces` for one transaction gives them."""
-    found = traces.decode_call_trees(traces.tx_as_block(raw))
+    found = traces.decode_call_trees(traces.requests[0].of_tx.joined(("",), (raw,)))
     if len(found) != 1:
         raise WireError(f"calls: expected those of one transaction, got {len(found)}")
     return found[0]

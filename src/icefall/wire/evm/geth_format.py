@@ -1,7 +1,7 @@
 """The trace format of geth and its descendants: debug_traceBlockByNumber with callTracer, prestateTracer in diff mode,
 or muxTracer, which runs both of them at once."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ from icefall.wire.evm.trace_format import (
     TraceFormat,
     TraceParts,
     TraceRequest,
+    TxTraceRequest,
     calls_request,
     check_txs,
     decode_part,
@@ -82,25 +83,45 @@ _TREE_FRAME = msgspec.json.Decoder(_TreeFrame)
 # -- requests ------------------------------------------------------------------------------------------------------
 
 
-def _trace(number: int, tracer: str, config: dict[str, Any]) -> RpcCall:
-    return "debug_traceBlockByNumber", (hex(number), {"tracer": tracer, "tracerConfig": config})
+_Config = Callable[[bool], dict[str, Any]]  # of a tracer; True: without code in diffs
 
 
-def _diff_config(leave_out_code: bool) -> dict[str, bool]:
+def _calls_config(leave_out_code: bool) -> dict[str, Any]:
+    return {"withLog": False}
+
+
+def _diffs_config(leave_out_code: bool) -> dict[str, Any]:
     return {"diffMode": True, "disableCode": True} if leave_out_code else {"diffMode": True}
 
 
-def _calls_call(number: int, leave_out_code: bool) -> RpcCall:
-    return _trace(number, "callTracer", {"withLog": False})
+def _mux_config(leave_out_code: bool) -> dict[str, Any]:
+    return {"callTracer": _calls_config(leave_out_code), "prestateTracer": _diffs_config(leave_out_code)}
 
 
-def _diffs_call(number: int, leave_out_code: bool) -> RpcCall:
-    return _trace(number, "prestateTracer", _diff_config(leave_out_code))
+def _of_block(tracer: str, config: _Config) -> Callable[[int, bool], RpcCall]:
+    def call(number: int, leave_out_code: bool) -> RpcCall:
+        given = {"tracer": tracer, "tracerConfig": config(leave_out_code)}
+        return "debug_traceBlockByNumber", (hex(number), given)
+
+    return call
 
 
-def _mux_call(number: int, leave_out_code: bool) -> RpcCall:
-    config = {"callTracer": {"withLog": False}, "prestateTracer": _diff_config(leave_out_code)}
-    return _trace(number, "muxTracer", config)
+def _of_tx(tracer: str, config: _Config) -> TxTraceRequest:
+    def call(tx_hash: str, leave_out_code: bool) -> RpcCall:
+        return "debug_traceTransaction", (tx_hash, {"tracer": tracer, "tracerConfig": config(leave_out_code)})
+
+    def joined(txids: Sequence[str], answers: Sequence[JsonText]) -> bytes:
+        pieces: list[JsonText] = []
+        for txid, answer in zip(txids, answers, strict=True):
+            pieces += _row_start(txid), answer
+        return _closed_list(pieces)
+
+    return TxTraceRequest(call, joined)
+
+
+def _row_start(txid: str) -> bytes:
+    """The end of the row before, and the beginning of the row of a transaction."""
+    return b'},{"txHash":"%b","result":' % txid.encode()
 
 
 # -- completeness --------------------------------------------------------------------------------------------------
@@ -144,7 +165,7 @@ def _split_mux(text: JsonText, header: Header) -> tuple[bytes, bytes]:
     for txid, row in zip(header.txids, rows, strict=True):
         if row.result is None:
             raise IncompleteBlock(f"one of the traces of block {header.number} is missing")
-        start = b'},{"txHash":"%b","result":' % txid.encode()
+        start = _row_start(txid)
         calls += start, row.result.calls
         diffs += start, row.result.diffs
     return _closed_list(calls), _closed_list(diffs)
@@ -237,12 +258,25 @@ def _piece(cut: CutJson | None, mark: str) -> bytes:
 GETH = TraceFormat(
     name="geth",
     requests=(
-        calls_request("callTracer", _calls_call, check_calls),
-        diffs_request("prestateTracer", _diffs_call, check_diffs),
-        TraceRequest("muxTracer", True, True, _mux_call, _check_mux, split_mux_traces),
+        calls_request(
+            "callTracer", _of_block("callTracer", _calls_config), _of_tx("callTracer", _calls_config), check_calls
+        ),
+        diffs_request(
+            "prestateTracer",
+            _of_block("prestateTracer", _diffs_config),
+            _of_tx("prestateTracer", _diffs_config),
+            check_diffs,
+        ),
+        TraceRequest(
+            "muxTracer",
+            True,
+            True,
+            _of_block("muxTracer", _mux_config),
+            _of_tx("muxTracer", _mux_config),
+            _check_mux,
+            split_mux_traces,
+        ),
     ),
-    tx_call=lambda tx_hash: ("debug_traceTransaction", (tx_hash, {"tracer": "callTracer"})),
-    tx_as_block=lambda raw: b'[{"result":' + raw + b"}]",
     decode_calls=decode_geth_calls,
     decode_diffs=decode_geth_diffs,
     decode_call_trees=decode_geth_trees,

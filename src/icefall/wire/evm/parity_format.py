@@ -19,10 +19,13 @@ from icefall.wire.evm.trace_format import (
     Header,
     JsonText,
     TraceFormat,
+    TxTraceRequest,
     calls_request,
     check_txs,
     decode_part,
     diffs_request,
+    joined_lists,
+    joined_objects,
 )
 from icefall.wire.evm.types import (
     AccountDiff,
@@ -231,7 +234,7 @@ class _ParityDiffReader:
     def _accounts(self, diff: Mapping[str, _AccountDiffText]) -> Iterator[AccountDiff]:
         for address, account in diff.items():
             balance, code = _sides(account.balance), _sides(account.code)
-            had_code, has_code = (None, None) if code is None else (_has_code(code[0]), _has_code(code[1]))
+            had_code, has_code = (None, None) if code is None else [side not in (None, _NO_CODE) for side in code]
             is_gone = isinstance(account.balance, _DeltaText) and account.balance.removed is not None
             yield AccountDiff(
                 address=self.address[address],
@@ -253,10 +256,6 @@ class _ParityDiffReader:
 
     def _wei(self, text: str | None) -> int:
         return 0 if text is None else self.amount[text]
-
-
-def _has_code(text: str | None) -> bool:
-    return text is not None and text != _NO_CODE
 
 
 def _sides(delta: str | _DeltaText) -> tuple[str | None, str | None] | None:
@@ -381,19 +380,19 @@ PARITY = TraceFormat(
         calls_request(
             "trace_block",
             lambda number, leave_out_code: ("trace_block", (hex(number),)),
+            TxTraceRequest(lambda tx_hash, leave_out_code: ("trace_transaction", (tx_hash,)), joined_lists),
             check_trace_block,
             "call traces are trace_block's: CREATE2 shows as CREATE where the client does not distinguish them",
         ),
         diffs_request(
             "trace_replayBlockTransactions",
             lambda number, leave_out_code: ("trace_replayBlockTransactions", (hex(number), ["stateDiff"])),
+            TxTraceRequest(lambda tx, leave_out_code: ("trace_replayTransaction", (tx, ["stateDiff"])), joined_objects),
             check_replay,
             "state diffs are trace_replayBlockTransactions': destroyed contracts and code are read from"
             " state, block by block: slower, and only with an archive",
         ),
     ),
-    tx_call=lambda tx_hash: ("trace_transaction", (tx_hash,)),
-    tx_as_block=bytes,
     decode_calls=decode_parity_calls,
     decode_diffs=decode_parity_diffs,
     decode_call_trees=decode_parity_trees,

@@ -17,6 +17,7 @@ _T = TypeVar("_T")
 JsonText = bytes | msgspec.Raw
 Hash = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-f]{64}$")]
 RpcCall = tuple[str, tuple[Any, ...]]  # method and parameters
+Joined = Callable[[Sequence[str], Sequence[JsonText]], bytes]
 
 # The 16 bytes that CREATE3 libraries deploy with CREATE2: a proxy that runs CREATE on whatever it is called with.
 CREATE3_PROXY_CODE = "0x67363d3d37363d34f03d5260086018f3"
@@ -44,6 +45,14 @@ class TraceParts(NamedTuple):
     diffs: bytes | None = None
 
 
+class TxTraceRequest(NamedTuple):
+    """The same request for one transaction, by its hash. `joined` makes of the hashes and answers of all transactions
+    of a block what the request for the block gives."""
+
+    call: Callable[[str, bool], RpcCall]
+    joined: Joined
+
+
 class TraceRequest(NamedTuple):
     """One way to request the calls of a block, its state diffs, or both at once."""
 
@@ -51,6 +60,7 @@ class TraceRequest(NamedTuple):
     gives_calls: bool
     gives_diffs: bool
     call: Callable[[int, bool], RpcCall]  # for a block's number; True: without code in diffs, where that is possible
+    of_tx: TxTraceRequest
     check: Callable[[JsonText, Header], None]  # raises IncompleteBlock; used once, when an upstream is probed
     read: Callable[[JsonText, Header], TraceParts]  # raises IncompleteBlock; used for every block that is fetched
     limitation: str = ""  # what an index lacks, or takes longer for, where its traces come from this request
@@ -64,9 +74,7 @@ class TraceFormat(NamedTuple):
     """The traces of one family of EVM clients."""
 
     name: str
-    requests: tuple[TraceRequest, ...]  # those that are preferred first
-    tx_call: Callable[[str], RpcCall]  # requests the calls of one transaction, by its hash
-    tx_as_block: Callable[[bytes], bytes]  # makes of its answer that of a block with this transaction alone
+    requests: tuple[TraceRequest, ...]  # those that are preferred first; the first gives calls alone
     decode_calls: Callable[[bytes, HexTexts | None], tuple[Trace, ...]]
     decode_diffs: Callable[[bytes, HexTexts | None], tuple[TxDiff, ...]]
     decode_call_trees: Callable[[bytes], list[Calls]]  # every call of a block with its data, by transaction
@@ -76,7 +84,11 @@ class TraceFormat(NamedTuple):
 
 
 def calls_request(
-    name: str, call: Callable[[int, bool], RpcCall], check: Callable[[JsonText, Header], None], limitation: str = ""
+    name: str,
+    call: Callable[[int, bool], RpcCall],
+    of_tx: TxTraceRequest,
+    check: Callable[[JsonText, Header], None],
+    limitation: str = "",
 ) -> TraceRequest:
     """Return a request for calls alone."""
 
@@ -84,11 +96,15 @@ def calls_request(
         check(raw, header)
         return TraceParts(calls=bytes(raw))
 
-    return TraceRequest(name, True, False, call, check, read, limitation)
+    return TraceRequest(name, True, False, call, of_tx, check, read, limitation)
 
 
 def diffs_request(
-    name: str, call: Callable[[int, bool], RpcCall], check: Callable[[JsonText, Header], None], limitation: str = ""
+    name: str,
+    call: Callable[[int, bool], RpcCall],
+    of_tx: TxTraceRequest,
+    check: Callable[[JsonText, Header], None],
+    limitation: str = "",
 ) -> TraceRequest:
     """Return a request for state diffs alone."""
 
@@ -96,7 +112,18 @@ def diffs_request(
         check(raw, header)
         return TraceParts(diffs=bytes(raw))
 
-    return TraceRequest(name, False, True, call, check, read, limitation)
+    return TraceRequest(name, False, True, call, of_tx, check, read, limitation)
+
+
+def joined_lists(txids: Sequence[str], answers: Sequence[JsonText]) -> bytes:
+    """Join one list for each transaction to one of them all."""
+    return b"[" + b",".join(inner for one in answers if (inner := bytes(one).strip()[1:-1].strip())) + b"]"
+
+
+def joined_objects(txids: Sequence[str], answers: Sequence[JsonText]) -> bytes:
+    """Join one object for each transaction, which does not name it, to a list of them."""
+    rows = [b'{"transactionHash":"%b",' % txid.encode() for txid in txids]
+    return b"[" + b",".join(row + bytes(one).lstrip()[1:] for row, one in zip(rows, answers, strict=True)) + b"]"
 
 
 def check_txs(header: Header, txids: Sequence[str | None], what: str) -> None:

@@ -60,5 +60,5 @@ async def _changed(chain: EvmChain, address: bytes, chains: ChainDirectory, abis
 
 
 async def _result(chain: EvmChain, address: bytes) -> AbiResult:
-    abi = (await chain.abis([address])).get(address)
+    abi = await chain.own_abi(address)
     return AbiResult(address=address_text(address), abi=abi.entries() if abi is not None else [])

@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 async def get_native(params: NativeBalanceParams, chains: ChainDirectory, dialect: Dialect) -> NativeBalanceResult:
     chain = await chains.find(params.chain_id)
-    block = await _block_at(chain, params.block_number)
+    block = await block_at(chain, params.block_number)
     return NativeBalanceResult(await _native(chain, dialect, params.address, block.number, params.currency))
 
 
@@ -56,13 +56,14 @@ async def list_erc20(
 ) -> Erc20Balances | Charged:
     chain, budget = await chains.find(params.chain_id), CallBudget()
     start = await _start("balances:listErc20", params, paging, chain, params.block_number)
-    native = await _native(chain, dialect, params.address, start.block, params.currency)
+    native = await chain.balances.native(params.address, start.block)
     held, after = await _erc20_page(params, chain, start, budget)
     context = await balances_context(chain, dialect, [one.token_ref for one in held], params.currency)
+    price = await chain.enriched.native_price(params.currency)
     more = None if after is None else start.after(after)
     result = Erc20Balances(
         next_page_token=_token("balances:listErc20", params, paging, more),
-        native_token_balance=native,
+        native_token_balance=native_balance(context.money, chain.info, native, price),
         erc20_token_balances=[erc20_balance(context, one) for one in held],
     )
     return charged(result, budget)
@@ -172,7 +173,7 @@ async def _start(route: str, params: Any, paging: Paging, chain: EvmChain, block
     """Find where a page begins: at the block in its page token; the first page begins at `block` or at the newest."""
     cursor = paging.after(route, params)
     if cursor is None:
-        first = await _block_at(chain, block)
+        first = await block_at(chain, block)
         return BalanceCursor(first.number, first.block_hash)
     start = unpack_balance_cursor(cursor)
     pinned = await chain.blocks.block(start.block_hash)
@@ -184,7 +185,8 @@ async def _start(route: str, params: Any, paging: Paging, chain: EvmChain, block
     return start
 
 
-async def _block_at(chain: EvmChain, number: int | None) -> BlockRead:
+async def block_at(chain: EvmChain, number: int | None) -> BlockRead:
+    """Return the block of a number, or the newest; BadRequest if it is not indexed."""
     found = await (chain.blocks.tip() if number is None else chain.blocks.block(number))
     if found is not None:
         return found

@@ -1,5 +1,7 @@
 """The handler of call data, and decoded data as results show it."""
 
+from collections.abc import Sequence
+
 from msgspec import UNSET, UnsetType
 
 from icefall.api.data.schema.abis import DecodedData, DecodedParameter, TransactionInput
@@ -10,6 +12,7 @@ from icefall.evm.model import CallType
 from icefall.evm.reading.contracts import Decoded
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import FullTxRead
+from icefall.wire.evm.abi_decoding import DecodedValue
 
 
 async def transaction_input(params: TransactionParams, chains: ChainDirectory) -> TransactionInput:
@@ -36,7 +39,11 @@ async def indexed_tx(chain: EvmChain, tx_hash: bytes) -> FullTxRead:
 def decoded_data(found: Decoded | None) -> DecodedData | UnsetType:
     if found is None:
         return UNSET
-    parameters = [
+    return DecodedData(signature=found.declared.signature, parameters=decoded_values(found.values))
+
+
+def decoded_values(values: Sequence[DecodedValue]) -> list[DecodedParameter]:
+    return [
         DecodedParameter(
             name=one.name,
             type=one.type,
@@ -44,6 +51,5 @@ def decoded_data(found: Decoded | None) -> DecodedData | UnsetType:
             is_indexed=one.is_indexed or UNSET,
             is_hash=one.is_hash or UNSET,
         )
-        for one in found.values
+        for one in values
     ]
-    return DecodedData(signature=found.declared.signature, parameters=parameters)

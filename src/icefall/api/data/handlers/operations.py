@@ -35,6 +35,7 @@ from icefall.exports.model import (
     ExportJob,
     ExportLinks,
     ExportRequest,
+    PrimaryNaming,
     day_of,
 )
 from icefall.exports.registry import ExportRegistry
@@ -78,20 +79,26 @@ async def order_export(
     body: OrderExport,
     registry: ExportRegistry,
     chains: ChainDirectory,
+    naming: PrimaryNaming,
     links: ExportLinks,
     address: PublicAddress,
     caller: CurrentCaller,
 ) -> OperationResult:
-    if body.type != EVM:
-        raise BadRequest(f"type {body.type} is not offered here yet: use {EVM}, or icefall export")
-    addresses = sorted({_address(one) for one in body.options.addresses})
-    if not addresses:
-        raise BadRequest("options.addresses is missing")
-    found = sorted({(await chains.find(one)).info.id for one in body.options.include_chains}, key=int)
     first, last = _day("firstDate", body.first_date, body.start_date), _day("lastDate", body.last_date, body.end_date)
     if first is not None and last is not None and first > last:
         raise BadRequest("firstDate must not be after lastDate")
-    request = ExportRequest(addresses=addresses, chains=found, first_day=first, last_day=last)
+    options = body.options
+    if body.type == EVM:
+        addresses = sorted({_address("addresses", one) for one in options.addresses})
+        found = sorted({(await chains.find(one)).info.id for one in options.include_chains}, key=int)
+        accounts = []
+    else:
+        accounts = sorted({_address("cChainEvmAddresses", one) for one in options.c_chain_evm_addresses})
+        addresses = sorted({naming.address(one) for one in options.addresses})
+        found = sorted({naming.chain(one) for one in options.include_chains})
+    if not addresses and not accounts:
+        raise BadRequest("options.addresses is missing")
+    request = ExportRequest(addresses=addresses, chains=found, first_day=first, last_day=last, accounts=accounts)
     job = await registry.order(caller.get().key, body.type, request, time.time())
     return _result(job, links, address.of(caller.get().host))
 
@@ -173,9 +180,9 @@ def _result(job: ExportJob, links: ExportLinks, base: str) -> OperationResult:
     )
 
 
-def _address(text: str) -> str:
+def _address(name: str, text: str) -> str:
     if not _ADDRESS.fullmatch(text):
-        raise BadRequest(f"options.addresses must be addresses: 0x and 40 hex digits, got {text[:80]!a}")
+        raise BadRequest(f"options.{name} must be addresses: 0x and 40 hex digits, got {text[:80]!a}")
     return text.lower()
 
 

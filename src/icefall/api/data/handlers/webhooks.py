@@ -11,21 +11,13 @@ from msgspec import UNSET, UnsetType
 
 from icefall.access.client_address import CurrentCaller
 from icefall.api.data.handlers.primary_webhooks import primary_metadata, read_request
-from icefall.api.data.render.webhook_body import sample_body
 from icefall.api.data.schema.webhooks import (
     AddressesChange,
     CreateWebhook,
-    ReplayRequest,
-    ReplayResult,
-    SentTest,
     SharedSecret,
     UpdateWebhook,
     WebhookAddressesParams,
     WebhookAddressPage,
-    WebhookAttempt,
-    WebhookMessage,
-    WebhookMessagePage,
-    WebhookMessagesParams,
     WebhookMetadata,
     WebhookPage,
     WebhookParams,
@@ -33,24 +25,21 @@ from icefall.api.data.schema.webhooks import (
     WebhooksParams,
 )
 from icefall.api.http.paging import Paging
-from icefall.api.http.structs import NoParams, address_text, hash_text
+from icefall.api.http.structs import NoParams, address_text
 from icefall.errors import BadRequest, NotFound
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.webhooks.filling import ADDRESSES_MAX as FILLED_ADDRESSES_MAX
 from icefall.webhooks.filling import BLOCKS_MAX as FILLED_BLOCKS_MAX
-from icefall.webhooks.messages import NUMBER_MAX, MessageFilter, WebhookMessages
-from icefall.webhooks.model import ACTIVE, EVM_ACTIVITY, INACTIVE, PENDING, Message, Webhook
+from icefall.webhooks.model import ACTIVE, EVM_ACTIVITY, INACTIVE, Webhook
 from icefall.webhooks.primary_matching import encode_filter
 from icefall.webhooks.primary_names import WebhookNetworks
 from icefall.webhooks.registry import ADDRESSES_MAX, WebhookRegistry
 from icefall.webhooks.secrets import WebhookSecrets
 from icefall.webhooks.signing import standard_secret
-from icefall.wire.ids import id_text
 
 SHOWN_ADDRESSES_MAX = 1_000  # in a webhook; its own list has all
 RESUMED_S = 48 * 3600.0  # messages that failed since then are tried again when a webhook is active again
-REPLAYED_MAX = 10_000  # messages of one call
-_WEBHOOKS, _ADDRESSES, _MESSAGES = "webhooks", "webhookAddresses", "webhookMessages"
+_WEBHOOKS, _ADDRESSES = "webhooks", "webhookAddresses"
 
 
 class UrlRules(Protocol):
@@ -259,66 +248,6 @@ def _secret(secret: bytes) -> SharedSecret:
     return SharedSecret(secret=secret.hex(), standard_secret=standard_secret(secret))
 
 
-# -- messages ----------------------------------------------------------------------------------------------------
-
-
-async def list_messages(
-    params: WebhookMessagesParams,
-    registry: WebhookRegistry,
-    messages: WebhookMessages,
-    caller: CurrentCaller,
-    paging: Paging,
-) -> WebhookMessagePage:
-    """List the messages of a webhook, newest first, with what became of each attempt."""
-    webhook = await registry.owned(caller.get().key, params.id)
-    cursor = paging.after(_MESSAGES, params)
-    before = int.from_bytes(cursor, "big") if cursor else NUMBER_MAX
-    which = MessageFilter(status=params.status or "")
-    found = await messages.page(webhook.id, which, before, params.page_size + 1)
-    page = found[: params.page_size]
-    more = paging.token(_MESSAGES, params, page[-1].number.to_bytes(8, "big")) if len(found) > len(page) else UNSET
-    return WebhookMessagePage(next_page_token=more, messages=[await _message(messages, webhook, one) for one in page])
-
-
-async def replay(
-    params: WebhookParams,
-    body: ReplayRequest,
-    registry: WebhookRegistry,
-    messages: WebhookMessages,
-    caller: CurrentCaller,
-) -> ReplayResult:
-    """Send messages again: those that are named, or all of a range of times or blocks."""
-    webhook = await registry.owned(caller.get().key, params.id)
-    if body.message_ids is not UNSET:
-        named = [await messages.message(one) for one in body.message_ids]
-        wanted = [one.id for one in named if one is not None and one.webhook == webhook.id]
-    else:
-        ends = {
-            "first": body.start_timestamp,
-            "last": body.end_timestamp,
-            "low": body.start_block,
-            "high": body.end_block,
-        }
-        given = {name: value for name, value in ends.items() if value is not UNSET}
-        if not given:
-            raise BadRequest("messageIds, or a range of times or blocks, is missing")
-        which = MessageFilter(**given)  # type: ignore[arg-type]
-        found = await messages.page(webhook.id, which, NUMBER_MAX, REPLAYED_MAX)
-        wanted = [one.id for one in found]
-    return ReplayResult(replayed=await messages.replay(wanted, time.time()))
-
-
-async def send_test(
-    params: WebhookParams, registry: WebhookRegistry, messages: WebhookMessages, caller: CurrentCaller
-) -> SentTest:
-    webhook = await registry.owned(caller.get().key, params.id)
-    if not webhook.is_active:
-        raise BadRequest("the webhook is inactive: nothing is sent to it")
-    now, own_id = time.time(), str(uuid4())
-    await messages.add_test(webhook.id, webhook.chain_id, own_id, sample_body(webhook, own_id, int(now)), now)
-    return SentTest(message_id=own_id)
-
-
 # -- shapes ------------------------------------------------------------------------------------------------------
 
 
@@ -363,27 +292,4 @@ def _result(webhook: Webhook, keys: Iterable[bytes], networks: WebhookNetworks) 
         confirmations=webhook.confirmations,
         ordered=bool(webhook.ordered),
         start_block=UNSET if webhook.start_block is None else str(webhook.start_block),
-    )
-
-
-async def _message(messages: WebhookMessages, webhook: Webhook, message: Message) -> WebhookMessage:
-    hash_of = hash_text if webhook.event_type == EVM_ACTIVITY else id_text
-    return WebhookMessage(
-        message_id=message.id,
-        kind=message.kind,  # type: ignore[arg-type]
-        status=message.status,  # type: ignore[arg-type]
-        chain_id=webhook.chain_id,
-        block_number=str(message.block) if message.event else UNSET,
-        tx_hash=hash_of(message.tx_hash) if message.tx_hash else UNSET,
-        created_at=round(message.created * 1000),
-        next_attempt_at=round(message.next_at * 1000) if message.status == PENDING else UNSET,
-        attempts=[
-            WebhookAttempt(
-                attempted_at=round(one.at * 1000),
-                response_code=one.code or UNSET,
-                duration_msecs=round(one.duration_ms),
-                error=one.error or UNSET,
-            )
-            for one in await messages.attempts(message.id)
-        ],
     )

@@ -14,6 +14,7 @@ from icefall.api.dialect import Dialect
 from icefall.errors import BadGateway, Unavailable
 from icefall.evm.enriching.reader import AnswerTokens, NftDetails, TokenDetails
 from icefall.evm.model import ERC20, ERC721
+from icefall.evm.reading.contracts import MethodNames
 from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
 from icefall.evm.reading.tokens import NftRead
@@ -56,7 +57,7 @@ class AnswerContext(msgspec.Struct, frozen=True):
     chain_id: str
     dialect: Dialect
     money: Money
-    method_names: Mapping[bytes, str]
+    method_names: MethodNames
     tokens: Mapping[int, TokenDetails | None] = {}
     nfts: Mapping[NftRef, NftDetails] = {}
     owners: Mapping[NftKey, bytes] = {}
@@ -83,12 +84,16 @@ async def context_for(
     """Read the details of everything that the rows of an answer name. `tokens` are those of all rows, if they were read
     with them."""
     refs: set[int] = set()
+    unnamed: set[bytes] = set()  # contracts that were called with a selector whose name is not known
+    names, has_abis = chain.method_names, chain.method_names.has_own
     nfts: set[NftRef] = set()
     owned: set[NftKey] = set()
     add = refs.add
     for row in rows:
         add(row.sender_ref)
         add(row.to_ref)
+        if has_abis and type(row) is TxRead and row.selector and names.of(row.to, row.selector) is None:
+            unnamed.add(row.to)
         if type(row) is TransferRead:
             if row.standard == ERC20:
                 add(row.token_ref)
@@ -97,6 +102,7 @@ async def context_for(
             if row.standard == ERC721:
                 add(row.token_ref)  # other NFTs do not show the name of their contract
                 owned.add((row.token, row.token_id))
+    await chain.learn_proxies(unnamed)
     tokens = tokens or await chain.enriched.answer_tokens(refs, currency)
     texts = _texts_of(tokens)
     return AnswerContext(

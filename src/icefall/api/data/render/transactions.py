@@ -37,23 +37,25 @@ def nested_internal(context: AnswerContext, row: InternalRead) -> str:
 # -- the fields of both forms, in the order of the schema -------------------------------------------------------------
 
 
-def block_fields(at: TxLocation) -> str:
+def _block_fields(at: TxLocation) -> str:
     return f'"blockNumber":"{at.block_number}","blockTimestamp":{at.time},"blockHash":"0x{at.block_hash.hex()}"'
 
 
 def _location(at: TxLocation) -> str:
-    return f'{block_fields(at)},"txHash":"0x{at.tx_hash.hex()}"'
+    return f'{_block_fields(at)},"txHash":"0x{at.tx_hash.hex()}"'
 
 
 def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
     known, sender, to = context.parties, row.sender, row.to
-    parties = (
-        f'"from":{known.get((sender, row.sender_ref)) or party(context, sender, row.sender_ref)},'
-        f'"to":{known.get((to, row.to_ref)) or party(context, to, row.to_ref)},"logIndex":{row.log_at & INDEX_BITS}'
-    )
+    sender_text = known.get((sender, row.sender_ref)) or party(context, sender, row.sender_ref)
+    to_text = known.get((to, row.to_ref)) or party(context, to, row.to_ref)
     if row.standard == ERC20:
         token = context.erc20_tokens.get((row.token, row.token_ref)) or erc20_token(context, row.token, row.token_ref)
-        return f'{parties},"value":"{row.value}","erc20Token":{token}'
+        return (
+            f'"from":{sender_text},"to":{to_text},"logIndex":{row.log_at & INDEX_BITS},'
+            f'"value":"{row.value}","erc20Token":{token}'
+        )
+    parties = f'"from":{sender_text},"to":{to_text},"logIndex":{row.log_at & INDEX_BITS}'
     standard = BY_NUMBER[row.standard]
     value = f',"value":"{row.value}"' if standard.has_amounts else ""
     nft = json_text(NFT_TOKENS[row.standard](context, row.token, row.token_ref, row.token_id))
@@ -71,7 +73,8 @@ def _internal_fields(context: AnswerContext, row: InternalRead) -> str:
 
 
 _TRUNCATED = ',"truncated":true'
-_TRANSFER_LISTS = tuple(f'"{standard.table}Transfers":[' for standard in STANDARDS)
+_TRANSFER_LISTS = tuple((standard.number, f'"{standard.table}Transfers":[') for standard in STANDARDS)
+_NO_LISTS = "".join(f"{name}]," for _, name in _TRANSFER_LISTS) + '"internalTransactions":[]'
 Lists = Sequence[list[str]]  # the transfers of each standard, and then the internal transactions, as JSON
 
 
@@ -104,9 +107,9 @@ def full_native(context: AnswerContext, full: FullTxRead) -> RawJson:
 
 def _native_fields(context: AnswerContext, tx: TxRead) -> str:
     at, known, sender, to, selector = tx.location, context.parties, tx.sender, tx.to, tx.selector
-    method = _method(tx.call_type._value_, selector, context.method_names.get(selector) if selector else None)
+    method = _method(tx.call_type._value_, selector, context.method_names.of(to, selector) if selector else None)
     return (
-        f'{block_fields(at)},"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
+        f'{_block_fields(at)},"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
         f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},'
         f'"gasLimit":"{tx.gas_limit}","gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
         f'"from":{known.get((sender, tx.sender_ref)) or party(context, sender, tx.sender_ref)},'
@@ -125,15 +128,16 @@ async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[
     rendered: list[RawJson] = []
     for tx in txs:
         of_tx = parts[tx.tx_at]
-        lists = _lists_at_once(context, of_tx) if _are_few(of_tx) else await _nested_lists(context, of_tx)
-        *transfers, internals = map(",".join, lists)
-        named = "".join([f"{name}{texts}]," for name, texts in zip(_TRANSFER_LISTS, transfers, strict=True)])
-        rendered.append(
-            Raw(
-                f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},{named}'
-                f'"internalTransactions":[{internals}]{_TRUNCATED if of_tx.truncated else ""}}}'
-            )
-        )
+        if not of_tx.transfers and not of_tx.internals:
+            lists = _NO_LISTS
+        elif _are_few(of_tx):
+            lists = _lists_at_once(context, of_tx)
+        else:
+            *transfers, internals = map(",".join, await _nested_lists(context, of_tx))
+            named = [f"{name}{texts}]," for (_, name), texts in zip(_TRANSFER_LISTS, transfers, strict=True)]
+            lists = f'{"".join(named)}"internalTransactions":[{internals}]'
+        truncated = _TRUNCATED if of_tx.truncated else ""
+        rendered.append(Raw(f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},{lists}{truncated}}}'))
     return rendered
 
 
@@ -148,12 +152,15 @@ def _are_few(parts: TxParts) -> bool:
     return len(parts.transfers) <= PIECE and len(parts.internals) <= PIECE
 
 
-def _lists_at_once(context: AnswerContext, parts: TxParts) -> Lists:
-    """Render the nested lists as JSON at once, without a coroutine for each of many transactions."""
-    lists: dict[int, list[str]] = {standard.number: [] for standard in STANDARDS}
+def _lists_at_once(context: AnswerContext, parts: TxParts) -> str:
+    """Render the nested lists at once, without a coroutine for each of many transactions."""
+    texts: dict[int, str] = {}  # of the standards that there are: most transactions have one transfer
     for row in parts.transfers:
-        lists[row.standard].append(nested_transfer(context, row))
-    return [*lists.values(), [nested_internal(context, row) for row in parts.internals]]
+        before, text = texts.get(row.standard), nested_transfer(context, row)
+        texts[row.standard] = text if before is None else f"{before},{text}"
+    internals = ",".join([nested_internal(context, row) for row in parts.internals]) if parts.internals else ""
+    named = "".join([f"{name}{texts.get(number, '')}]," for number, name in _TRANSFER_LISTS])
+    return f'{named}"internalTransactions":[{internals}]'
 
 
 async def _nested_lists(context: AnswerContext, parts: TxParts) -> Lists:

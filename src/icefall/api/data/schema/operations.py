@@ -70,6 +70,7 @@ class ExportOptions(Struct, frozen=True, kw_only=True, rename="camel"):
     """Addresses and chains. Fields that are not known are ignored, as the hosted service does."""
 
     addresses: Annotated[list[AddressText], Meta(max_length=ADDRESSES_MAX)] = []
+    c_chain_evm_addresses: Annotated[list[AddressText], Meta(max_length=ADDRESSES_MAX)] = []
     include_chains: Annotated[list[ChainText], Meta(min_length=1, max_length=CHAINS_MAX)]
 
 

@@ -227,6 +227,14 @@ class WebhookMessagePage(Page, frozen=True, kw_only=True):
     messages: list[WebhookMessage]
 
 
+class WebhookMessageCounts(RestResult, frozen=True, kw_only=True):
+    pending: int
+    delivered: int
+    failed: int
+    dropped: int
+    oldest_pending_at: int | UnsetType = UNSET
+
+
 class ReplayResult(RestResult, frozen=True, kw_only=True):
     replayed: int
 

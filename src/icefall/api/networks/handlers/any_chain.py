@@ -25,12 +25,12 @@ from icefall.api.networks.schema.c_chain import (
     PostedUtxosParams,
 )
 from icefall.api.networks.schema.transactions import (
+    ListedTxsParams,
     PlatformBalancesParams,
     PlatformBalancesResult,
     PlatformTransaction,
     PlatformTransactionPage,
     PlatformTxParams,
-    PlatformTxsParams,
     PlatformUtxoPage,
 )
 from icefall.api.networks.schema.x_chain import (
@@ -40,6 +40,7 @@ from icefall.api.networks.schema.x_chain import (
     XTransaction,
     XTransactionPage,
 )
+from icefall.errors import BadRequest
 
 AnyTransactionPage = PlatformTransactionPage | XTransactionPage | CTransactionPage
 AnyTransaction = PlatformTransaction | XTransaction | CTransaction
@@ -85,8 +86,10 @@ async def list_node_blocks(params: NodeBlocksParams, networks: Networks, paging:
     return PrimaryNetworkBlockPage(next_page_token=token, blocks=found, chain_info=network.info(chain))
 
 
-async def list_transactions(params: PlatformTxsParams, networks: Networks, paging: Paging) -> AnyTransactionPage:
+async def list_transactions(params: ListedTxsParams, networks: Networks, paging: Paging) -> AnyTransactionPage:
     chain = networks.which(params.network, params.blockchain_id)
+    if params.l1_validation_id is not None and chain != P_CHAIN:
+        raise BadRequest("l1ValidationId is for transactions of the P-Chain only")
     if chain == P_CHAIN:
         return await transactions.list_transactions(params, networks, paging)
     if chain == X_CHAIN:

@@ -11,12 +11,13 @@ from icefall.api.networks.network import Networks, PrimaryNetwork
 from icefall.api.networks.params import TYPE_IDS
 from icefall.api.networks.render.transactions import rendered_txs
 from icefall.api.networks.schema.transactions import (
+    ListedTxsParams,
     PlatformTransaction,
     PlatformTransactionPage,
     PlatformTxParams,
     PlatformTxsParams,
 )
-from icefall.errors import NotFound
+from icefall.errors import BadRequest, NotFound
 from icefall.pchain.listing import ListedTx
 from icefall.pchain.model import StakerState
 from icefall.wire.pvm import types as t
@@ -48,14 +49,16 @@ async def get_transaction(params: PlatformTxParams, networks: Networks) -> Platf
     return (await rendered_txs(network, list(found.values()), with_genesis=True))[0]
 
 
-async def list_transactions(params: PlatformTxsParams, networks: Networks, paging: Paging) -> PlatformTransactionPage:
+async def list_transactions(params: ListedTxsParams, networks: Networks, paging: Paging) -> PlatformTransactionPage:
     network = await networks.find(params.network, params.blockchain_id)
     types = _type_ids(params)
+    if params.l1_validation_id is not None and params.addresses:
+        raise BadRequest("addresses and l1ValidationId cannot both be given")
 
     async def wanted(rows: list[ListedTx]) -> list[ListedTx]:
         return [row for row in rows if row.type_id in types]
 
-    return await _page(_TXS, params, network, paging, wanted if types else None)
+    return await _page(_TXS, params, network, paging, wanted if types else None, params.l1_validation_id)
 
 
 async def list_staking(params: PlatformTxsParams, networks: Networks, paging: Paging) -> PlatformTransactionPage:
@@ -72,12 +75,19 @@ async def list_staking(params: PlatformTxsParams, networks: Networks, paging: Pa
 
 
 async def _page(
-    route: str, params: PlatformTxsParams, network: PrimaryNetwork, paging: Paging, wanted: _Filter | None
+    route: str,
+    params: PlatformTxsParams,
+    network: PrimaryNetwork,
+    paging: Paging,
+    wanted: _Filter | None,
+    l1_validation_id: bytes | None = None,
 ) -> PlatformTransactionPage:
     low, below = await _range(route, params, network, paging)
     addresses, upwards = network.parsed(params.addresses), params.sort_order == "asc"
     limit = SCAN_MAX if wanted else params.page_size + 1
-    if addresses:
+    if l1_validation_id is not None:
+        rows = await network.lists.txs_of_l1(l1_validation_id, low, below, limit, upwards=upwards)
+    elif addresses:
         rows = await network.lists.txs_of(addresses, low, below, limit, upwards=upwards)
     else:
         rows = await network.lists.txs(low, below, limit, upwards=upwards)

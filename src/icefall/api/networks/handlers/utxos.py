@@ -1,18 +1,22 @@
 """Handlers of outputs and balances of addresses on the P-Chain."""
 
 import asyncio
+import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from heapq import merge
+from itertools import islice
+from typing import NamedTuple
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from icefall.api.http.paging import Paging, cursor_of, pack_cursor
+from icefall.api.http.paging import Paging
 from icefall.api.networks.handlers.outputs import held_by
 from icefall.api.networks.handlers.transactions import SCAN_MAX
 from icefall.api.networks.handlers.x_chain import cut
 from icefall.api.networks.network import Networks, PrimaryNetwork
-from icefall.api.networks.render.utxos import stored_utxo
+from icefall.api.networks.render.utxos import shared_utxo, stored_utxo
 from icefall.api.networks.schema.c_chain import ChainUtxosParams
 from icefall.api.networks.schema.transactions import (
     CategoryAmount,
@@ -23,13 +27,16 @@ from icefall.api.networks.schema.transactions import (
     SharedAmount,
 )
 from icefall.errors import BadRequest
-from icefall.pchain.listing import AmountRow, ListedUtxo
+from icefall.pchain.listing import AmountRow, ListedUtxo, place_of
 from icefall.pchain.model import UtxoState, balance_category, plain_output
 from icefall.wire.ids import PLATFORM_CHAIN, id_text
 from icefall.wire.pvm.codec import unpack_utxo
+from icefall.wire.pvm.types import PlatformUtxo
+from icefall.xchain.outputs import ListedOutput
 
 PIECE = 1000  # outputs read at a time, so that other requests can run in between
 _UTXOS = "platformUtxos"
+_PLACES = struct.Struct(">?qq?q32s")
 _UNSPENT = (UtxoState.UNSPENT, UtxoState.STAKED)
 _ALL = (*_UNSPENT, UtxoState.SPENT)
 
@@ -40,33 +47,104 @@ class NetworkClock(msgspec.Struct, frozen=True):
     now: Callable[[], float] = time.time
 
 
+class _Listed(NamedTuple):
+    """An output of a list. `key` is its time or its amount; one that is shared with another chain comes after the
+    chain's own of the same key."""
+
+    key: int
+    utxo: PlatformUtxo
+    row: ListedUtxo | ListedOutput
+
+    @property
+    def order(self) -> tuple[int, bool]:
+        return self.key, isinstance(self.row, ListedOutput)
+
+
 async def list_utxos(params: ChainUtxosParams, networks: Networks, paging: Paging) -> PlatformUtxoPage:
+    """Outputs of the chain, and those that it or another chain has exported to the other: two lists made one. A cursor
+    is a place in each."""
+    await networks.listed(params.network)
     network = await networks.find(params.network, params.blockchain_id)
-    if params.sort_by != "timestamp":
-        raise BadRequest(f"outputs of the P-Chain are sorted by timestamp only, got {params.sort_by}")
     addresses = network.parsed(params.addresses)
-    (at,) = cursor_of(_UTXOS, params, paging) or (None,)
-    states, upwards = _ALL if params.include_spent else _UNSPENT, params.sort_order == "asc"
     is_filtered = params.asset_id is not None or params.min_utxo_amount > 0
     limit = SCAN_MAX if is_filtered else params.page_size + 1
-    rows = await network.lists.utxos_of(addresses, states, at, limit, upwards=upwards)
+    places = _Places.of(paging.after(_UTXOS, params))
+    rows = await _merged(network, params, addresses, places, limit)
     wanted = [row for row in rows if _is_wanted(row, params)] if is_filtered else rows
     page, last = cut(rows, wanted, params.page_size, limit)
-    token: str | UnsetType = UNSET if last is None else paging.token(_UTXOS, params, pack_cursor(last.position))
-    shown = [row for row in page if _can_spend(row, set(addresses))]
-    await network.assets.load({unpack_utxo(row.raw).asset_id for row in shown})
-    utxos = [stored_utxo(network, row, with_bytes=True) for row in shown]
+    token: str | UnsetType = UNSET
+    if last is not None:
+        token = paging.token(_UTXOS, params, places.behind(rows[: rows.index(last) + 1]).packed())
+    shown = [row for row in page if _can_spend(row.utxo, set(addresses))]
+    await network.assets.load({row.utxo.asset_id for row in shown})
+    utxos = [
+        shared_utxo(network, row.row)
+        if isinstance(row.row, ListedOutput)
+        else stored_utxo(network, row.row, with_bytes=True)
+        for row in shown
+    ]
     return PlatformUtxoPage(next_page_token=token, utxos=utxos, chain_info=network.chain_info)
 
 
-def _is_wanted(row: ListedUtxo, params: ChainUtxosParams) -> bool:
-    utxo = unpack_utxo(row.raw)
-    return params.asset_id in (None, utxo.asset_id) and plain_output(utxo.output)[0] >= params.min_utxo_amount
+class _Places(NamedTuple):
+    """The end of a page: among the outputs of the chain, by amount and by when they were made, and among the shared
+    ones, by time or amount and ID. None: none of them was shown."""
+
+    own: tuple[int, int] | None = None
+    shared: tuple[int, bytes] | None = None
+
+    @classmethod
+    def of(cls, cursor: bytes | None) -> "_Places":
+        if cursor is None:
+            return cls()
+        has_own, amount, made, has_shared, key, utxo_id = _PLACES.unpack(cursor)
+        return cls((amount, made) if has_own else None, (key, utxo_id) if has_shared else None)
+
+    def packed(self) -> bytes:
+        own, shared = self.own or (0, 0), self.shared or (0, bytes(32))
+        return _PLACES.pack(self.own is not None, *own, self.shared is not None, *shared)
+
+    def behind(self, rows: Sequence[_Listed]) -> "_Places":
+        """The places behind these rows, which begin where these places are."""
+        own, shared = self
+        for listed in rows:
+            row = listed.row
+            if isinstance(row, ListedOutput):
+                shared = listed.key, row.utxo_id
+            else:
+                own = place_of(row)
+        return _Places(own, shared)
 
 
-def _can_spend(row: ListedUtxo, addresses: set[bytes]) -> bool:
+async def _merged(
+    network: PrimaryNetwork, params: ChainUtxosParams, addresses: tuple[bytes, ...], places: _Places, limit: int
+) -> list[_Listed]:
+    """So many outputs behind the places."""
+    upwards, by_amount = params.sort_order == "asc", params.sort_by == "amount"
+    states = _ALL if params.include_spent else _UNSPENT
+    own = await network.lists.utxos_of(addresses, states, places.own, limit, upwards=upwards, by_amount=by_amount)
+    shared = await network.outputs.owned(
+        PLATFORM_CHAIN,
+        addresses,
+        (False, True) if params.include_spent else (False,),
+        places.shared,
+        limit,
+        upwards=upwards,
+        by_amount=by_amount,
+    )
+    of_chain = [_Listed(place_of(row)[0] if by_amount else row.created_time, unpack_utxo(row.raw), row) for row in own]
+    of_both = [_Listed(row.amount if by_amount else row.created_time, unpack_utxo(row.raw), row) for row in shared]
+    return list(islice(merge(of_chain, of_both, key=lambda row: row.order, reverse=not upwards), limit))
+
+
+def _is_wanted(row: _Listed, params: ChainUtxosParams) -> bool:
+    amount = plain_output(row.utxo.output)[0]
+    return params.asset_id in (None, row.utxo.asset_id) and amount >= params.min_utxo_amount
+
+
+def _can_spend(utxo: PlatformUtxo, addresses: set[bytes]) -> bool:
     """Whether the addresses together reach the output's threshold."""
-    owners = plain_output(unpack_utxo(row.raw).output)[2]
+    owners = plain_output(utxo.output)[2]
     return len(addresses.intersection(owners.addresses)) >= owners.threshold
 
 
@@ -92,13 +170,13 @@ async def balances(params: PlatformBalancesParams, networks: Networks, clock: Ne
             while rows := await network.lists.amounts(address, state, above, PIECE):
                 for row in rows:
                     category = _category(row, at, is_past=is_past)
-                    if category is not None and row.position not in seen:
+                    if category is not None and row.made not in seen:
                         total = sums.setdefault(category, {}).setdefault(row.asset_id, [0, 0])
                         total[0] += row.amount
                         total[1] += 1
                     if len(addresses) > 1 and len(row.addresses) > len(address):
-                        seen.add(row.position)  # another of the addresses may own it too
-                above = rows[-1].position
+                        seen.add(row.made)  # another of the addresses may own it too
+                above = rows[-1].made
                 await asyncio.sleep(0)
     await network.assets.load({asset_id for totals in sums.values() for asset_id in totals})
     plain = {

@@ -1,7 +1,7 @@
 """Handlers of validators, delegators and validators of L1s. Filters read a bounded number of rows, as those of
 transactions do."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import UNSET, UnsetType
 
@@ -9,7 +9,12 @@ from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.api.networks.handlers.utxos import NetworkClock
 from icefall.api.networks.network import Networks, PrimaryNetwork
 from icefall.api.networks.render.details import node_text
-from icefall.api.networks.render.validators import delegator_details, l1_validator_details, validator_details
+from icefall.api.networks.render.validators import (
+    delegator_details,
+    l1_validator_details,
+    uptime_of,
+    validator_details,
+)
 from icefall.api.networks.schema.validators import (
     DelegatorPage,
     DelegatorsParams,
@@ -21,6 +26,7 @@ from icefall.api.networks.schema.validators import (
 )
 from icefall.errors import BadRequest
 from icefall.pchain.model import L1Validator, StakerState, is_primary
+from icefall.pchain.observed import ObservedNode
 from icefall.pchain.periods import Period, PeriodSource
 from icefall.pchain.store import DELEGATOR_ROLE, L1_ACTIVE, L1_INACTIVE
 from icefall.wire.errors import WireError
@@ -49,7 +55,8 @@ async def list_validators(
     params: NetworkValidatorsParams, networks: Networks, paging: Paging, clock: NetworkClock
 ) -> ValidatorPage:
     network = await networks.find_staking(params.network)
-    tests = _tests(params, int(clock.now()))
+    now, seen = int(clock.now()), dict[bytes, ObservedNode]()
+    tests = _tests(params, now, seen)
     limit = SCAN_MAX if tests else params.page_size + 1
     cursor, upwards = cursor_of(_VALIDATORS, params, paging), params.sort_order == "asc"
     sort = _SORTS.get(params.sort_by)
@@ -62,12 +69,14 @@ async def list_validators(
         low, below = seq_range(cursor, upwards=upwards)
         states = STATES[params.validation_status]
         rows = await network.lists.periods(_sources(params), states, low, below, limit, upwards=upwards)
+    if params.min_uptime_performance is not None or params.max_uptime_performance is not None:
+        seen |= await network.observed.of((row.node_id for row in rows), now)
     found, last = filtered(rows, tests, params.page_size, limit)
     token: str | UnsetType = UNSET
     if last is not None:
         at = (last.seq,) if sort is None else (_SORTED_VALUE[sort](last), last.seq)
         token = paging.token(_VALIDATORS, params, pack_cursor(*at))
-    return await _validator_page(network, found, token)
+    return await _validator_page(network, found, token, now)
 
 
 def _whole_ids(parts: Iterable[str]) -> list[bytes] | None:
@@ -88,9 +97,9 @@ def _sources(params: NetworkValidatorsParams) -> list[PeriodSource]:
     return [PeriodSource("listed")]
 
 
-def _tests(params: NetworkValidatorsParams, now: int) -> list[_Test]:
+def _tests(params: NetworkValidatorsParams, now: int, seen: Mapping[bytes, ObservedNode]) -> list[_Test]:
     """What a period must fulfil. Time, capacity and uptime are those of active validators, fees of the primary
-    network's."""
+    network's. `seen` is filled before the tests are used."""
     tests: list[_Test] = []
     if parts := params.node_ids:
         nodes = _whole_ids(parts)
@@ -101,7 +110,11 @@ def _tests(params: NetworkValidatorsParams, now: int) -> list[_Test]:
     active: list[tuple[Callable[[Period], float], float | None, float | None]] = [
         (lambda one: max(0, one.end - now), params.min_time_remaining, params.max_time_remaining),
         (lambda one: one.capacity, params.min_delegation_capacity, params.max_delegation_capacity),
-        (lambda _: 0.0, params.min_uptime_performance, params.max_uptime_performance),
+        (
+            lambda one: uptime_of(one, seen.get(one.node_id)),
+            params.min_uptime_performance,
+            params.max_uptime_performance,
+        ),
     ]
     for value, low, high in active:
         if low is not None or high is not None:
@@ -133,17 +146,23 @@ def filtered(rows: list[Period], tests: list[_Test], page_size: int, limit: int)
     return found, rows[-1] if len(rows) == limit else None
 
 
-async def _validator_page(network: PrimaryNetwork, rows: list[Period], token: str | UnsetType) -> ValidatorPage:
+async def _validator_page(
+    network: PrimaryNetwork, rows: list[Period], token: str | UnsetType, now: int
+) -> ValidatorPage:
+    active = [row for row in rows if row.state == StakerState.CURRENT]
     totals = {
         subnet_id: await network.lists.stake_total(subnet_id)
-        for subnet_id in dict.fromkeys(row.subnet_id for row in rows if row.state == StakerState.CURRENT)
+        for subnet_id in dict.fromkeys(row.subnet_id for row in active)
     }
     staked = {subnet_id: one.validator_weight + one.delegator_weight for subnet_id, one in totals.items()}
-    shown = [validator_details(network, row, staked.get(row.subnet_id, 0)) for row in rows]
+    seen = await network.observed.of((row.node_id for row in active), now)
+    shown = [validator_details(network, row, staked.get(row.subnet_id, 0), seen.get(row.node_id)) for row in rows]
     return ValidatorPage(next_page_token=token, validators=shown)
 
 
-async def get_validator(params: ValidatorParams, networks: Networks, paging: Paging) -> ValidatorPage:
+async def get_validator(
+    params: ValidatorParams, networks: Networks, paging: Paging, clock: NetworkClock
+) -> ValidatorPage:
     """All periods of a node, in any subnet."""
     network = await networks.find_staking(params.network)
     upwards = params.sort_order == "asc"
@@ -153,7 +172,7 @@ async def get_validator(params: ValidatorParams, networks: Networks, paging: Pag
     rows = await network.lists.periods([source], states, low, below, limit, upwards=upwards)
     found, last = filtered(rows, [], params.page_size, limit)
     token: str | UnsetType = UNSET if last is None else paging.token(_NODE, params, pack_cursor(last.seq))
-    return await _validator_page(network, found, token)
+    return await _validator_page(network, found, token, int(clock.now()))
 
 
 async def list_delegators(params: DelegatorsParams, networks: Networks, paging: Paging) -> DelegatorPage:

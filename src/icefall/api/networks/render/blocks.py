@@ -27,6 +27,9 @@ def platform_block(row: ListedBlock) -> PrimaryNetworkBlock:
         tx_count=len(txs),
         transactions=txs,
         block_size_bytes=row.inner_size,
+        current_supply=UNSET if row.supply is None else str(row.supply),
+        active_l1_validators=UNSET if row.active_l1 is None else row.active_l1,
+        l1_validators_accrued_fees=UNSET if row.accrued_fees is None else row.accrued_fees,
         proposer_details=proposer_of(row.container, row.inner_size),
     )
 

@@ -1,5 +1,6 @@
 """The fields of a transaction that only some types have."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -8,7 +9,7 @@ from msgspec import UNSET
 from icefall.api.networks.network import PrimaryNetwork
 from icefall.api.networks.schema.assets import BlsCredentials, ManagerDetails, OwnershipInfo
 from icefall.api.networks.schema.transactions import BlockchainInfo, L1ValidatorOfTx
-from icefall.pchain.listing import ListedStaker, ListedTx
+from icefall.pchain.listing import ListedL1Move, ListedStaker, ListedTx
 from icefall.pchain.model import StakerState
 from icefall.wire.avm.types import Owners
 from icefall.wire.ids import NODE_ID_PREFIX, PRIMARY_NETWORK, id_text, short_id_text
@@ -130,6 +131,23 @@ def _l1_validators(unsigned: t.UnsignedTx) -> list[L1ValidatorOfTx]:
             for position, one in enumerate(unsigned.validators)
         ]
     return []
+
+
+def moved_l1(moves: Iterable[ListedL1Move]) -> dict[str, Any]:
+    """The validators of L1s that a transaction has changed, as they are right after it."""
+    found = [
+        L1ValidatorOfTx(
+            validation_id=id_text(one.validation_id),
+            validation_id_hex=f"0x{one.validation_id.hex()}",
+            node_id=node_text(one.node_id),
+            subnet_id=id_text(one.subnet_id),
+            weight=one.weight,
+            remaining_balance=one.balance,
+            balance_change=one.change,
+        )
+        for one in moves
+    ]
+    return {"l1_validator_details": found, "subnet_id": found[0].subnet_id} if found else {}
 
 
 def _l1_validator(

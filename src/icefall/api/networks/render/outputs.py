@@ -8,31 +8,12 @@ from msgspec import UNSET, UnsetType
 from icefall.api.networks.network import PrimaryNetwork
 from icefall.api.networks.schema.x_chain import UtxoCredential, UtxoResult
 from icefall.wire.avm.codec import unpack_utxo
-from icefall.wire.avm.types import (
-    MintOutput,
-    NftMintOutput,
-    NftTransferOutput,
-    Output,
-    PropertyMintOutput,
-    PropertyOwnedOutput,
-    TransferableInput,
-    TransferOutput,
-)
+from icefall.wire.avm.types import NftMintOutput, NftTransferOutput, TransferableInput, TransferOutput
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash160, id_text, input_id
 from icefall.wire.keys import recover_key
 from icefall.wire.text import checksum_hex
-from icefall.xchain.outputs import ListedOutput, amount_of
-
-# Type of output -> the name clients know it by.
-_TYPES: dict[type[Output], str] = {
-    TransferOutput: "transfer",
-    MintOutput: "mint",
-    NftMintOutput: "nft-mint",
-    NftTransferOutput: "nft-transfer",
-    PropertyMintOutput: "property-mint",
-    PropertyOwnedOutput: "property-owned",
-}
+from icefall.xchain.outputs import OUTPUT_TYPES, ListedOutput, amount_of
 
 
 def asset_of(row: ListedOutput) -> tuple[bytes, int]:
@@ -70,7 +51,7 @@ def listed_utxo(
         payload=f"0x{nft.payload.hex()}" if nft else UNSET,
         threshold=output.owners.threshold,
         timestamp=row.created_time,
-        utxo_type=_TYPES[type(output)],
+        utxo_type=OUTPUT_TYPES[type(output)],
     )
 
 
@@ -99,7 +80,7 @@ def unseen_utxo(
         output_index=str(given.output_index),
         threshold=len(signatures),
         timestamp=0,
-        utxo_type=_TYPES[TransferOutput],
+        utxo_type=OUTPUT_TYPES[TransferOutput],
     )
 
 

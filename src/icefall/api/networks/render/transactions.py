@@ -6,20 +6,21 @@ from msgspec.structs import replace
 
 from icefall.api.networks.network import PrimaryNetwork
 from icefall.api.networks.params import TX_NAMES
-from icefall.api.networks.render.details import details_of
+from icefall.api.networks.render.details import details_of, moved_l1
 from icefall.api.networks.render.utxos import exported_utxo, imported_utxo, stored_utxo, sums
 from icefall.api.networks.schema.assets import NetworkAsset, PlatformUtxoResult
 from icefall.api.networks.schema.transactions import PlatformTransaction
-from icefall.pchain.listing import ListedStaker, ListedTx, ListedUtxo
+from icefall.pchain.listing import ListedL1Move, ListedStaker, ListedTx, ListedUtxo
 from icefall.pchain.model import plain_output
 from icefall.pchain.transactions import stake_of
-from icefall.wire.ids import id_text, input_id
+from icefall.wire.ids import PLATFORM_CHAIN, id_text, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.pvm import types as t
 from icefall.wire.pvm.codec import unpack_tx
 from icefall.xchain.outputs import ListedOutput
 
 _REFUNDING = (t.SetL1ValidatorWeightTx, t.DisableL1ValidatorTx)
+_MOVING = (*_REFUNDING, t.IncreaseL1ValidatorBalanceTx)  # of others, their own bytes tell
 
 
 class TxContext(msgspec.Struct, frozen=True):
@@ -29,7 +30,8 @@ class TxContext(msgspec.Struct, frozen=True):
     rewards: dict[int, list[ListedUtxo]]  # by the number of the transaction that paid them
     stakers: dict[bytes, ListedStaker]
     reward_txids: dict[bytes, bytes]  # by the staking transaction
-    imported: dict[tuple[bytes, bytes], ListedOutput]  # by the ID and the chain that made it
+    l1_moves: dict[int, list[ListedL1Move]]  # by the number of the transaction
+    shared: dict[tuple[bytes, bytes], ListedOutput]  # imported and exported: by the ID and the chain that made it
 
 
 async def rendered_txs(
@@ -68,8 +70,9 @@ async def _context(network: PrimaryNetwork, rows: list[ListedTx], txs: list[t.Pl
                 reward_txids[tx.txid] = await lists.txid_at(first.returned_seq)
     for utxo in (paid for group in rewards.values() for paid in group):
         await network.assets.load([utxo.raw[_ASSET_AT : _ASSET_AT + 32]])
-    imported = await network.outputs.with_ids([utxo_id for tx in txs for utxo_id in _imported(tx)])
-    return TxContext(utxos, rewards, stakers, reward_txids, imported)
+    shared = await network.outputs.with_ids([utxo_id for tx in txs for utxo_id in (*_imported(tx), *_exported(tx))])
+    moving = [row.seq for row, tx in zip(rows, txs, strict=True) if isinstance(tx.unsigned, _MOVING)]
+    return TxContext(utxos, rewards, stakers, reward_txids, await lists.l1_moves_of(moving), shared)
 
 
 _ASSET_AT = 2 + 32 + 4  # in a UTXO's bytes: behind the version, the transaction and the index
@@ -87,6 +90,14 @@ def _imported(tx: t.PlatformTx) -> list[bytes]:
     if not isinstance(unsigned, t.PlatformImportTx):
         return []
     return [input_id(one.txid, one.output_index) for one in unsigned.imported_inputs]
+
+
+def _exported(tx: t.PlatformTx) -> list[bytes]:
+    unsigned = tx.unsigned
+    if not isinstance(unsigned, t.PlatformExportTx):
+        return []
+    first = len(unsigned.outputs)
+    return [input_id(tx.txid, index) for index in range(first, first + len(unsigned.exported_outputs))]
 
 
 def _made(tx: t.PlatformTx) -> list[bytes]:
@@ -128,6 +139,7 @@ def _rendered(
         reward_tx_hash=UNSET if reward_txid is None else id_text(reward_txid),
         memo=f"0x{unsigned.memo.hex()}" if isinstance(unsigned, t.PlatformBaseTx) else UNSET,
         **details_of(network, context.stakers.get(tx.txid), row, tx, with_genesis=with_genesis),
+        **moved_l1(context.l1_moves.get(row.seq, [])),
     )
 
 
@@ -150,13 +162,16 @@ def _utxos(
     if isinstance(unsigned, t.PlatformImportTx):
         source, first = unsigned.source_chain, len(unsigned.inputs)
         for position, (utxo_id, one) in enumerate(zip(_imported(tx), unsigned.imported_inputs, strict=True), first):
-            made = context.imported.get((utxo_id, source))
+            made = context.shared.get((utxo_id, source))
             consumed.append(imported_utxo(network, row, tx, position, one, source, made))
     emitted = [stored_utxo(network, one, in_tx=True, made=True) for one in _stored_emitted(context, row, tx)]
     if isinstance(unsigned, t.PlatformExportTx):
+        exported = zip(_exported(tx), unsigned.exported_outputs, strict=True)
         emitted += [
-            exported_utxo(network, row, index, one, unsigned.destination_chain)
-            for index, one in enumerate(unsigned.exported_outputs, len(unsigned.outputs))
+            exported_utxo(
+                network, row, index, one, unsigned.destination_chain, context.shared.get((utxo_id, PLATFORM_CHAIN))
+            )
+            for index, (utxo_id, one) in enumerate(exported, len(unsigned.outputs))
         ]
     return consumed, emitted
 

@@ -1,7 +1,7 @@
-"""Outputs of the P-Chain: stored ones, exported ones, and those that an import took from another chain."""
+"""Outputs of the P-Chain: stored ones, those it shares with other chains, and those that an import took from one."""
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import UNSET
 
@@ -10,25 +10,22 @@ from icefall.api.networks.schema.assets import NetworkAsset, PlatformUtxoResult,
 from icefall.pchain.listing import ListedTx, ListedUtxo
 from icefall.pchain.model import UtxoKind, UtxoState, plain_output
 from icefall.wire.avm.codec import unpack_utxo as unpack_exported
+from icefall.wire.errors import WireError
 from icefall.wire.ids import PLATFORM_CHAIN, hash256, id_text, input_id
 from icefall.wire.pvm.codec import unpack_utxo
 from icefall.wire.pvm.types import PlatformInput, PlatformOutput, PlatformTx, StakeableInput
 from icefall.wire.text import checksum_hex
 from icefall.xchain.model import owners_of
-from icefall.xchain.outputs import ListedOutput
+from icefall.xchain.outputs import ListedOutput, amount_of
 from icefall.xchain.ownership import Signers
 
 _P = id_text(PLATFORM_CHAIN)
-_REWARD_TYPES: dict[UtxoKind, RewardType] = {
+REWARD_TYPES: dict[UtxoKind, RewardType] = {
     UtxoKind.VALIDATOR_REWARD: "VALIDATOR",
     UtxoKind.DELEGATOR_REWARD: "DELEGATOR",
     UtxoKind.VALIDATOR_FEE: "VALIDATOR_FEE",
 }
 _signers = Signers(4096)
-
-
-def reward_type(kind: UtxoKind) -> RewardType:
-    return _REWARD_TYPES[kind]
 
 
 def stored_utxo(
@@ -68,7 +65,7 @@ def stored_utxo(
         staked=is_staked,
         utxo_start_timestamp=UNSET if row.stake_start is None else row.stake_start,
         utxo_end_timestamp=UNSET if row.stake_end is None else row.stake_end,
-        reward_type=_REWARD_TYPES.get(row.kind, UNSET) if in_tx else UNSET,
+        reward_type=REWARD_TYPES.get(row.kind, UNSET) if in_tx else UNSET,
         utxo_type=_utxo_type(stakeable_locktime),
     )
 
@@ -77,10 +74,47 @@ def _utxo_type(stakeable_locktime: int) -> Literal["STAKE", "TRANSFER"]:
     return "STAKE" if stakeable_locktime else "TRANSFER"
 
 
+def shared_utxo(network: PrimaryNetwork, row: ListedOutput) -> PlatformUtxoResult:
+    """An output that P has exported, or another chain to P. Its locktime is shown where P made it, as clients know."""
+    utxo = unpack_exported(row.raw)
+    owners = utxo.output.owners
+    asset = network.assets.amount(utxo.asset_id, amount_of(utxo.output))
+    return PlatformUtxoResult(
+        addresses=network.addresses(owners.addresses),
+        utxo_id=id_text(row.utxo_id),
+        utxo_bytes=checksum_hex.encode(row.raw),
+        tx_hash=id_text(utxo.txid),
+        output_index=utxo.output_index,
+        amount=asset.amount,
+        asset_id=asset.asset_id,
+        asset=asset,
+        block_number=str(row.created_height),
+        block_timestamp=row.created_time,
+        created_on_chain_id=id_text(row.source),
+        consumed_on_chain_id=id_text(row.destination),
+        platform_locktime=owners.locktime if row.source == PLATFORM_CHAIN else UNSET,
+        threshold=owners.threshold,
+        staked=False,
+        utxo_type="TRANSFER",
+        **_consumed(row),
+    )
+
+
+def _consumed(row: ListedOutput | None) -> dict[str, Any]:
+    """What consumed an output that chains share, if something did."""
+    if row is None or row.spent_txid is None:
+        return {}
+    return {
+        "consuming_tx_hash": id_text(row.spent_txid),
+        "consuming_block_number": str(row.spent_height),
+        "consuming_block_timestamp": row.spent_time,
+    }
+
+
 def exported_utxo(
-    network: PrimaryNetwork, tx: ListedTx, index: int, out: PlatformOutput, destination: bytes
+    network: PrimaryNetwork, tx: ListedTx, index: int, out: PlatformOutput, destination: bytes, row: ListedOutput | None
 ) -> PlatformUtxoResult:
-    """An output that a transaction put into another chain's memory. What consumed it there is not known here."""
+    """An output that a transaction put into another chain's memory; `row` is what is known of it there."""
     amount, stakeable_locktime, owners = plain_output(out.output)
     return PlatformUtxoResult(
         addresses=network.addresses(owners.addresses),
@@ -99,6 +133,7 @@ def exported_utxo(
         threshold=owners.threshold,
         staked=False,
         utxo_type=_utxo_type(stakeable_locktime),
+        **_consumed(row),
     )
 
 
@@ -118,7 +153,10 @@ def imported_utxo(
     else:
         signatures = tx.credentials[position].signatures if position < len(tx.credentials) else ()
         digest = hash256(tx.raw[: tx.unsigned_size])
-        owners = tuple(_signers(signature, digest) for signature in signatures)
+        try:
+            owners = tuple(_signers(signature, digest) for signature in signatures)
+        except WireError:  # no signature of any key
+            owners = ()
     amount = given.input.input.amount if isinstance(given.input, StakeableInput) else given.input.amount
     return PlatformUtxoResult(
         addresses=network.addresses(owners),

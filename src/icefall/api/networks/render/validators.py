@@ -6,6 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.networks.network import PrimaryNetwork
 from icefall.api.networks.render.details import node_text, percent_text, signer_of
+from icefall.api.networks.render.utxos import REWARD_TYPES
 from icefall.api.networks.schema.assets import BlsCredentials
 from icefall.api.networks.schema.validators import (
     CommitteeOwner,
@@ -18,7 +19,8 @@ from icefall.api.networks.schema.validators import (
     ValidatorRewards,
 )
 from icefall.pchain.fees import split_reward
-from icefall.pchain.model import L1Validator, StakerState, UtxoKind, is_primary, plain_output
+from icefall.pchain.model import L1Validator, StakerState, is_primary, plain_output
+from icefall.pchain.observed import UPTIME_SCALE, ObservedNode
 from icefall.pchain.periods import PaidReward, Period
 from icefall.wire.avm.types import Owners
 from icefall.wire.ids import id_text
@@ -32,11 +34,6 @@ STATUS = {
     StakerState.NOT_REWARDED: "completed",
     StakerState.REMOVED: "removed",
 }
-REWARD_TYPES = {
-    UtxoKind.VALIDATOR_REWARD: "VALIDATOR",
-    UtxoKind.DELEGATOR_REWARD: "DELEGATOR",
-    UtxoKind.VALIDATOR_FEE: "VALIDATOR_FEE",
-}
 _NOT_SEEN = ValidatorHealth(
     reachability_percent=0.0,
     benched_p_chain_requests_percent=0.0,
@@ -45,8 +42,29 @@ _NOT_SEEN = ValidatorHealth(
 )
 
 
-def validator_details(network: PrimaryNetwork, period: Period, subnet_stake: int) -> ValidationDetails:
-    """A validation period. `subnet_stake` is all that is staked in its subnet now."""
+def uptime_of(period: Period, seen: ObservedNode | None) -> float:
+    """The uptime of an active validator of the primary network, in percent; 0 if it was not seen. Nodes do not say what
+    it is on other subnets."""
+    return seen.uptime / UPTIME_SCALE if seen is not None and is_primary(period.subnet_id) else 0.0
+
+
+def _health(seen: ObservedNode | None) -> ValidatorHealth:
+    """What one look tells: all or nothing."""
+    if seen is None:
+        return _NOT_SEEN
+    benched = {letter: 100.0 if letter in seen.benched else 0.0 for letter in "PXC"}
+    return ValidatorHealth(
+        reachability_percent=100.0 if seen.is_connected else 0.0,
+        benched_p_chain_requests_percent=benched["P"],
+        benched_x_chain_requests_percent=benched["X"],
+        benched_c_chain_requests_percent=benched["C"],
+    )
+
+
+def validator_details(
+    network: PrimaryNetwork, period: Period, subnet_stake: int, seen: ObservedNode | None
+) -> ValidationDetails:
+    """A validation period. `subnet_stake` is all that is staked in its subnet now, `seen` what an upstream saw."""
     return ValidationDetails(
         tx_hash=id_text(period.txid),
         node_id=node_text(period.node_id),
@@ -57,23 +75,24 @@ def validator_details(network: PrimaryNetwork, period: Period, subnet_stake: int
         end_timestamp=period.end,
         bls_credentials=_signer(period),
         validation_status=STATUS[period.state],  # type: ignore[arg-type]
-        **_of_status(network, period, subnet_stake),
+        **_of_status(network, period, subnet_stake, seen),
     )
 
 
-def _of_status(network: PrimaryNetwork, period: Period, subnet_stake: int) -> dict[str, Any]:
+def _of_status(network: PrimaryNetwork, period: Period, subnet_stake: int, seen: ObservedNode | None) -> dict[str, Any]:
     """The fields that only periods of one status have."""
     if period.state == StakerState.CURRENT:
         return {
             "stake_percentage": 100 * period.weight / subnet_stake if subnet_stake else 0.0,
             "delegator_count": period.delegator_count,
             "amount_delegated": str(period.delegator_weight),
-            "uptime_performance": 0.0,
+            "uptime_performance": uptime_of(period, seen),
+            "avalanche_go_version": seen.version if seen is not None and seen.version else UNSET,
             "delegation_capacity": str(period.capacity) if is_primary(period.subnet_id) else UNSET,
             "potential_rewards": _rewards(
                 network, period, period.potential_reward, period.delegatee_reward + period.delegator_fees
             ),
-            "validator_health": _NOT_SEEN,
+            "validator_health": _health(seen),
             "geolocation": None,
         }
     if period.state == StakerState.REMOVED:
@@ -203,7 +222,7 @@ def historical_reward(network: PrimaryNetwork, paid: PaidReward) -> HistoricalRe
         node_id=node_text(paid.node_id),
         start_timestamp=paid.start,
         end_timestamp=paid.end,
-        reward_type=REWARD_TYPES[paid.kind],  # type: ignore[arg-type]
+        reward_type=REWARD_TYPES[paid.kind],
         utxo_id=id_text(paid.utxo_id),
         output_index=utxo.output_index,
         reward=network.assets.amount(utxo.asset_id, amount),

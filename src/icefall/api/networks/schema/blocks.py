@@ -42,6 +42,9 @@ class PrimaryNetworkBlock(RestResult, frozen=True):
     tx_count: int
     transactions: list[str]
     block_size_bytes: int
+    current_supply: str | UnsetType = UNSET
+    active_l1_validators: int | UnsetType = UNSET
+    l1_validators_accrued_fees: int | UnsetType = UNSET
     proposer_details: ProposerDetails | UnsetType = UNSET
 
 

@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.http.rest_params import PageSize, PageToken, SortOrder
 from icefall.api.http.structs import Page, RestParams, RestResult
-from icefall.api.networks.params import Addresses, IdParam, NetworkName, PrimaryChain, Time, TxTypes
+from icefall.api.networks.params import Addresses, IdParam, NetworkName, OptionalId, PrimaryChain, Time, TxTypes
 from icefall.api.networks.schema.assets import (
     BlsCredentials,
     ManagerDetails,
@@ -33,6 +33,10 @@ class PlatformTxsParams(RestParams, frozen=True):
     sort_order: SortOrder = "desc"
     page_token: PageToken = ""
     page_size: PageSize = 10
+
+
+class ListedTxsParams(PlatformTxsParams, frozen=True):
+    l1_validation_id: OptionalId = None
 
 
 class PlatformBalancesParams(RestParams, frozen=True):

@@ -126,9 +126,8 @@ async def get_tx_status(params: TxStatusParams, chain: PlatformReader, upstream:
 
 
 async def issue_tx(params: IssueTxParams, upstream: PlatformUpstream) -> Issued:
-    """Forward a transaction that can be read; one that cannot is refused with the node's text."""
-    if params.encoding == "json":
-        raise CallFailed("problem decoding transaction: unsupported encoding in method")
+    """Forward the bytes of a transaction. The upstream says what is wrong with one that cannot be read here: it may
+    know types that this release does not. Without an upstream that is refused with the node's text."""
     try:
         raw = checksum_hex.decode(params.tx, params.encoding)
     except WireError as error:
@@ -136,7 +135,8 @@ async def issue_tx(params: IssueTxParams, upstream: PlatformUpstream) -> Issued:
     try:
         unpack_tx(raw)
     except WireError as error:
-        raise CallFailed(f"couldn't parse tx: couldn't parse tx: {error}") from error
+        if not upstream.exists:
+            raise CallFailed(f"couldn't parse tx: couldn't parse tx: {error}") from error
     return Issued(id_text(await upstream.issue(params.tx, params.encoding)))
 
 
@@ -146,10 +146,9 @@ async def issue_tx(params: IssueTxParams, upstream: PlatformUpstream) -> Issued:
 async def get_subnet(params: SubnetParams, chain: PlatformReader, addresses: AddressParser) -> SubnetDetails:
     if params.subnet_id == PRIMARY_NETWORK:
         raise CallFailed("the primary network isn't a subnet")
-    subnet = await chain.subnet(params.subnet_id)
+    subnet = await _known_subnet(params.subnet_id, chain)
     if subnet is None:
-        is_other_tx = await chain.tx(params.subnet_id) is not None
-        raise CallFailed(f'"{id_text(params.subnet_id)}" is not a subnet' if is_other_tx else _NOT_FOUND)
+        raise CallFailed(_NOT_FOUND)
     return SubnetDetails(
         is_permissioned=not subnet.transformation_txid and not subnet.conversion_id,
         control_keys=[addresses.text(address) for address in subnet.owner.addresses],
@@ -162,6 +161,14 @@ async def get_subnet(params: SubnetParams, chain: PlatformReader, addresses: Add
     )
 
 
+async def _known_subnet(subnet_id: bytes, chain: PlatformReader) -> Subnet | None:
+    """A subnet; None where nothing has that ID, while the ID of another transaction is an error."""
+    subnet = await chain.subnet(subnet_id)
+    if subnet is None and await chain.tx(subnet_id) is not None:
+        raise CallFailed(f'"{id_text(subnet_id)}" is not a subnet')
+    return subnet
+
+
 async def get_subnets(params: SubnetsParams, chain: PlatformReader, addresses: AddressParser) -> SubnetList:
     primary = SubnetEntry(id_text(PRIMARY_NETWORK), [], "0")
     if not params.ids:
@@ -172,7 +179,7 @@ async def get_subnets(params: SubnetsParams, chain: PlatformReader, addresses: A
         if subnet_id == PRIMARY_NETWORK:
             found.append(primary)
         else:
-            subnet = await chain.subnet(subnet_id)
+            subnet = await _known_subnet(subnet_id, chain)
             if subnet is not None:
                 found.append(_entry(subnet, addresses))
     return SubnetList(found or None)

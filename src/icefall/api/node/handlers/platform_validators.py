@@ -203,6 +203,11 @@ async def get_all_validators_at(
     return AllValidatorSets({subnet: _warp_validators(members) for subnet, members in rows})
 
 
+def names_a_height(params: ValidatorsAtParams | AllValidatorsAtParams) -> bool:
+    """Whether the set is one of our own blocks: which height is proposed, only the upstream knows."""
+    return params.height is not None
+
+
 async def _executed(
     height: int | None, chain: PlatformReader, upstream: PlatformUpstream, subnet_id: bytes | None
 ) -> int:

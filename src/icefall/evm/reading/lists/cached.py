@@ -16,16 +16,17 @@ from icefall.evm.enriching.reader import AnswerTokens
 from icefall.evm.model import ERC20
 from icefall.evm.reading.lists.joined import JoinedLists, page_bounds
 from icefall.evm.reading.lists.rows import (
+    ERC20_IDS,
+    ERC20_LOG_AT,
     STORED_LOG_AT,
     STORED_TRANSFER_IDS,
     STORED_TX_AT,
     STORED_TX_IDS,
     BlockName,
     positions_of_txs,
-    transfers_of,
-    tx_of,
-    whole_transfers,
-    whole_txs,
+    stored_erc20,
+    stored_transfers,
+    stored_txs,
 )
 from icefall.evm.reading.model import PageRange, TransferRead, TxRead
 from icefall.evm.reading.one_history import HistoryChanged
@@ -132,6 +133,8 @@ class CachedLists(JoinedLists):
             return await super().transfers_of(standard, address, span, limit)
         bounds = span.inside()
         where = {"address": address, "limit": limit, "low": bounds["low"], "high": bounds["high"]}
+        if standard == ERC20:
+            return await self._cache.decoded(statement, where, _erc20, ERC20_LOG_AT, ERC20_IDS)
         return await self._cache.decoded(statement, where, _transfers, STORED_LOG_AT, STORED_TRANSFER_IDS)
 
     async def erc20_with_tokens(
@@ -150,15 +153,19 @@ class CachedLists(JoinedLists):
 
 
 def _txs(rows: list[Row], names: _Names) -> list[TxRead]:
-    return [tx_of(row) for row in whole_txs(rows, names.blocks, names.addresses)]
+    return stored_txs(rows, names.blocks, names.addresses)
+
+
+def _erc20(rows: list[Row], names: _Names) -> list[TransferRead]:
+    return stored_erc20(rows, names.blocks, names.addresses)
 
 
 def _transfers(rows: list[Row], names: _Names) -> list[TransferRead]:
     """The hash of the transaction is the column before the rollback count."""
-    return transfers_of(whole_transfers(rows, [row[-2] for row in rows], names.blocks, names.addresses))
+    return stored_transfers(rows, [row[-2] for row in rows], names.blocks, names.addresses)
 
 
 def _transfers_of_page(hashes: dict[int, bytes], rows: list[Row], names: _Names) -> list[TransferRead]:
     """Rows of other transactions have no hash: they are not used."""
     found = map(hashes.get, positions_of_txs(rows), repeat(b""))
-    return transfers_of(whole_transfers(rows, found, names.blocks, names.addresses))
+    return stored_transfers(rows, found, names.blocks, names.addresses)

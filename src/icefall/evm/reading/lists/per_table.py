@@ -19,10 +19,8 @@ from icefall.evm.reading.lists.rows import (
     STORED_TX_IDS,
     BlockName,
     positions_of_txs,
-    transfers_of,
-    tx_of,
-    whole_transfers,
-    whole_txs,
+    stored_transfers,
+    stored_txs,
 )
 from icefall.evm.reading.model import AFTER_ALL, PageRange, TransferRead, TxRead
 from icefall.evm.reading.one_history import HistoryChanged
@@ -43,7 +41,7 @@ class ListsPerTable(JoinedLists):
         blocks, addresses = await asyncio.gather(
             self._blocks(positions), self._addresses(ref for row in rows for ref in row[STORED_TX_IDS])
         )
-        return _decoded(lambda: [tx_of(row) for row in whole_txs(rows, blocks, addresses)])
+        return _decoded(lambda: stored_txs(rows, blocks, addresses))
 
     async def transfers_of(self, standard: int, address: bytes, span: PageRange, limit: int) -> list[TransferRead]:
         bounds = span.inside()
@@ -61,7 +59,7 @@ class ListsPerTable(JoinedLists):
             self._addresses(ref for row in rows for ref in row[STORED_TRANSFER_IDS]),
         )
         found = (hashes[tx_at][0] for tx_at in tx_ats)
-        return _decoded(lambda: transfers_of(whole_transfers(rows, found, blocks, addresses)))
+        return _decoded(lambda: stored_transfers(rows, found, blocks, addresses))
 
     async def erc20_with_tokens(
         self, address: bytes, span: PageRange, limit: int, currency: str

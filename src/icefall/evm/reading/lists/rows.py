@@ -1,7 +1,7 @@
 """The protocol of the lists of a chain, and their rows decoded to structs, by the one module that knows the columns.
 
 Rows of the views have all columns. Rows of the tables (stored.sql) have IDs where views have addresses, and no block:
-`whole_txs` and `whole_transfers` complete them. Decoding is most of what a list costs, so it makes no detour.
+`stored_txs` and `stored_transfers` complete them. Decoding is most of what a list costs, so it makes no detour.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,6 +10,7 @@ from typing import Protocol
 from icefall.db.engine import Row
 from icefall.evm.encoding import BITS, CALL_TYPES, PER_BLOCK, selector_of, unpack_uint, unpack_uints
 from icefall.evm.enriching.reader import AnswerTokens, TokenDetails, details_of
+from icefall.evm.model import ERC20
 from icefall.evm.reading.model import PageRange, TransferRead, TxLocation, TxRead
 
 
@@ -58,10 +59,12 @@ TRANSFER_COLUMNS = (
     "recipient_address", "token_id", "value", "token", "sender", "recipient",
 )  # fmt: skip
 _BLOCK_BITS = ~(PER_BLOCK - 1)
+_from_bytes = int.from_bytes
 _WHOLE, _REFS = len(TRANSFER_COLUMNS), slice(len(TRANSFER_COLUMNS) - 3, len(TRANSFER_COLUMNS))
 # Columns of stored.sql: where a row is in the chain, and the IDs of addresses.
 STORED_TX_AT, STORED_TX_IDS = 0, slice(5, 7)
 STORED_LOG_AT, STORED_TRANSFER_IDS = 1, slice(6, 9)
+ERC20_LOG_AT, ERC20_IDS = 0, slice(3, 6)  # of the statement erc20_of alone
 
 BlockName = tuple[bytes, int]  # hash and time
 
@@ -91,28 +94,57 @@ def transfers_of(rows: Iterable[Row]) -> list[TransferRead]:
 # -- rows of tables: KeyError for an address or a block that is not in the mappings ------------------------------------
 
 
-def whole_txs(rows: Iterable[Row], blocks: Mapping[int, BlockName], addresses: Mapping[int, bytes]) -> Iterable[Row]:
-    """Complete rows of the table tx. Their last column is the rollback count."""
-    return (
-        (at, *blocks[at >> BITS], txid, addresses[sender], addresses[to], amounts, kind, selector, sender, to)
-        for at, txid, amounts, kind, selector, sender, to, _ in rows
-    )
+def stored_txs(rows: Iterable[Row], blocks: Mapping[int, BlockName], addresses: Mapping[int, bytes]) -> list[TxRead]:
+    """Decode rows of the table tx. Their last column is the rollback count."""
+    found = []
+    for at, txid, amounts, kind, selector, sender, to, _ in rows:
+        number = at >> BITS
+        value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee = unpack_uints(amounts)
+        found.append(
+            TxRead(
+                TxLocation(number, *blocks[number], txid), at, kind >> 2 & 1, kind >> 3, addresses[sender],
+                addresses[to], value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee,
+                CALL_TYPES[kind & 3], selector_of(kind, selector), sender, to,
+            )
+        )  # fmt: skip
+    return found
 
 
-def whole_transfers(
+def stored_erc20(
+    rows: Iterable[Row], blocks: Mapping[int, BlockName], addresses: Mapping[int, bytes]
+) -> list[TransferRead]:
+    """Decode rows of the statement erc20_of, which has no columns that are the same for all transfers."""
+    found = []
+    for at, index, value, token, sender, to, txid, _ in rows:
+        number = at >> BITS
+        found.append(
+            TransferRead(
+                ERC20, TxLocation(number, *blocks[number], txid), at, 0, at & _BLOCK_BITS | index, addresses[token],
+                addresses[sender], addresses[to], 0, _from_bytes(value[1:], "big"), token, sender, to,
+            )
+        )  # fmt: skip
+    return found
+
+
+def stored_transfers(
     rows: Iterable[Row], hashes: Iterable[bytes], blocks: Mapping[int, BlockName], addresses: Mapping[int, bytes]
-) -> Iterable[Row]:
-    """Complete rows of the three tables of transfers with the hashes of their transactions. The last columns of a row
-    are such a hash, where the statement has it, and the rollback count."""
-    return (
-        (
-            standard, at, position, index, *blocks[at >> BITS], txid, addresses[token], addresses[sender],
-            addresses[to], token_id, value, token, sender, to,
-        )
-        for (standard, at, position, index, token_id, value, token, sender, to, _, _), txid in zip(
-            rows, hashes, strict=True
-        )
-    )  # fmt: skip
+) -> list[TransferRead]:
+    """Decode rows of the three tables of transfers with the hashes of their transactions. The last columns of a row are
+    such a hash, where the statement has it, and the rollback count."""
+    found = []
+    for (standard, at, position, index, token_id, value, token, sender, to, _, _), txid in zip(
+        rows, hashes, strict=True
+    ):
+        number = at >> BITS
+        found.append(
+            TransferRead(
+                standard, TxLocation(number, *blocks[number], txid), at, position, at & _BLOCK_BITS | index,
+                addresses[token], addresses[sender], addresses[to],
+                0 if token_id is None else _from_bytes(token_id[1:], "big"),
+                0 if value is None else _from_bytes(value[1:], "big"), token, sender, to,
+            )
+        )  # fmt: skip
+    return found
 
 
 def positions_of_txs(rows: Iterable[Row]) -> list[int]:

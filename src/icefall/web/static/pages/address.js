@@ -2,9 +2,11 @@
 import { h } from "../dom.js";
 import { CallError, chainOf, data, labelOf, maybe, path } from "../api.js";
 import { STANDARDS, internalColumns, tokenName, transferColumns, txColumns } from "../columns.js";
+import { exportBox } from "../export.js";
 import { filteredList } from "../filters.js";
 import { Held, balances, history } from "../holdings.js";
 import { identicon } from "../identicon.js";
+import { proxyNote, proxyOf } from "../contract-state.js";
 import { logList } from "../logs.js";
 import { newer } from "../newer.js";
 import { nftGrid } from "../nfts.js";
@@ -93,6 +95,9 @@ export async function render({ params, query, signal, remember }) {
     ),
     /^0x0{40}$/.test(address) && h("p.note", {}, ZERO_NOTE),
     found.isKnown ? null : h("p.notice", {}, `This address does not occur on ${chain.chainName || key} yet.`),
+    found.isContract
+      ? later(async () => proxyNote(key, await proxyOf(key, address, signal)), { rows: 1 })
+      : null,
     found.isContract ? later(() => contractCard(base, key, address, signal)) : null,
     h(
       "div.columns",
@@ -100,6 +105,7 @@ export async function render({ params, query, signal, remember }) {
       later(() => balances(base, key, signal, held), { rows: 6 }),
       later(() => history(base, native, signal, held), { rows: 6 }),
     ),
+    exportBox(key, address, signal),
     tabs(
       "What the address did",
       [
@@ -119,6 +125,7 @@ export async function render({ params, query, signal, remember }) {
           ...pages("listInternals", internalColumns({ chain: key, of: address, native }), ["way"]),
         },
         { key: "nfts", name: "NFTs", load: () => collectibles(base, key, signal) },
+        { key: "messages", name: "Messages", load: () => messages(address, signal) },
         { key: "deployments", name: "Deployments", load: () => deployments(key, address, signal) },
         found.isContract && {
           key: "logs",
@@ -127,7 +134,7 @@ export async function render({ params, query, signal, remember }) {
         },
       ].filter(Boolean),
       query.get("tab"),
-      (tab) => remember({ tab: tab === "transactions" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: found.token ? tokenName(found.token) : `Address ${address.slice(0, 10)}…`, content };
@@ -220,6 +227,16 @@ function collectibles(base, chain, signal) {
     },
     "It holds no NFTs.",
   );
+}
+
+// Between all indexed chains: an address is the same on each.
+async function messages(address, signal) {
+  return (await import("../messages.js")).messageList({
+    target: path`/v1/icm/addresses/${address}/messages`,
+    of: address,
+    none: "It has neither sent a message to another chain nor was one sent to it.",
+    signal,
+  });
 }
 
 function deployments(chain, address, signal) {

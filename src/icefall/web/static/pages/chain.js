@@ -73,10 +73,11 @@ export async function render({ params, query, signal, remember }) {
         },
         { key: "transactions", name: "Transactions", load: () => transactions(key, token, signal) },
         { key: "failed", name: "Failed transactions", load: () => transactions(key, token, signal, "failed") },
+        { key: "messages", name: "Messages", load: () => messages(key, signal) },
         { key: "tokens", name: "Tokens", load: () => tokens(key, signal, query, remember) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "blocks" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: name, content };
@@ -84,6 +85,15 @@ export async function render({ params, query, signal, remember }) {
 
 async function tokens(chain, signal, query, remember) {
   return (await import("./tokens.js")).sortedTokens(chain, signal, query.get("sort") || "", remember);
+}
+
+async function messages(chain, signal) {
+  return (await import("../messages.js")).messageList({
+    target: "/v1/icm/messages",
+    query: { blockchainId: chain },
+    none: "No message from or to another chain is indexed.",
+    signal,
+  });
 }
 
 function now(chain, signal) {

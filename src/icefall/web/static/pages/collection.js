@@ -21,7 +21,7 @@ export async function render({ params, query, signal, remember }) {
         { key: "transfers", name: "Transfers", load: () => transferList(base, key, signal) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "tokens" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: tokenName(contract), content };

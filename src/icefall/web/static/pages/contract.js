@@ -1,6 +1,7 @@
-// A contract: what it is, who deployed it, its code's transaction, its logs and its interface.
+// A contract: what it is, who deployed it, what it did, its functions that read, its code and its interface.
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
+import { codeShown, proxyNote, proxyOf, readFunctions } from "../contract-state.js";
 import { interfaceList } from "../interface.js";
 import { logList } from "../logs.js";
 import { transferColumns, txColumns } from "../columns.js";
@@ -20,6 +21,7 @@ export async function render({ params, query, signal, remember }) {
       id(params.address, { full: true, what: "address" }),
       h("a", { href: to.address(key, params.address) }, "Balances and activity"),
     ),
+    later(async () => proxyNote(key, await proxyOf(key, params.address, signal)), { rows: 1 }),
     later(() => contractCard(base, key, params.address, signal)),
     tabs(
       "What the contract did",
@@ -57,10 +59,12 @@ export async function render({ params, query, signal, remember }) {
             }),
         },
         { key: "logs", name: "Logs", load: () => logList(`${base}/logs`, { chain: key, signal, linked: true }) },
+        { key: "read", name: "Read", load: () => readFunctions(key, params.address, signal) },
+        { key: "code", name: "Code", load: () => codeShown(key, params.address, signal) },
         { key: "abi", name: "ABI", load: () => interfaceList(key, params.address, signal) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "calls" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: `Contract ${params.address.slice(0, 10)}…`, content };

@@ -58,7 +58,7 @@ export async function render({ params, query, signal, remember }) {
         { key: "x-history", name: "X transactions", load: () => history("X", address, signal) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "utxos" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: `Address ${address.slice(0, 14)}…`, content };

@@ -57,7 +57,7 @@ export async function render({ query, signal, remember }) {
         { key: "transactions", name: "P transactions", load: () => transactions(signal) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "validators" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: "Network", content };

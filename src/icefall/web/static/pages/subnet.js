@@ -47,9 +47,7 @@ export async function render({ params, query, signal, remember }) {
       ]),
     ),
     blockchains.length > 0 && card("Blockchains", table("Blockchains", chainColumns(indexed), blockchains).element),
-    tabs("Validators of the subnet", lists, query.get("tab"), (tab) =>
-      remember({ tab: tab === lists[0].key ? "" : tab }),
-    ),
+    tabs("Validators of the subnet", lists, query.get("tab"), (tab) => remember({ tab })),
   );
   return { title: `${found.isL1 ? "L1" : "Subnet"} ${subnetId.slice(0, 10)}…`, content };
 }

@@ -42,7 +42,7 @@ export async function render({ params, query, signal, remember }) {
         { key: "holders", name: "Holders", load: () => holderList(base, key, contract, signal, totals?.totalSupply) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "transfers" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: tokenName(contract), content };

@@ -136,7 +136,7 @@ function details(tx, all, native, chain) {
     message && [
       "Interchain message",
       h("span", {}, message.direction === "SOURCE_TRANSACTION" ? "sent" : "received", " ", icon("arrow"), " "),
-      id(message.teleporterMessageId, { what: "message ID", full: true }),
+      id(message.teleporterMessageId, { href: to.message(message.teleporterMessageId), what: "message ID", full: true }),
       h("span.quiet", {}, ` from ${message.sourceChainId || "?"} to ${message.destinationChainId || "?"}`),
     ],
   ]);

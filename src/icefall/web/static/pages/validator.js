@@ -48,7 +48,7 @@ export async function render({ params, query, signal, remember }) {
         { key: "periods", name: "Periods", load: () => history(nodeId, signal) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "delegators" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: `Validator ${nodeId.slice(0, 14)}…`, content };

@@ -39,7 +39,7 @@ export async function render({ params, query, signal, remember }) {
         { key: "history", name: "Transactions", load: () => history(address, signal) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "utxos" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: `Address ${address.slice(0, 14)}…`, content };

@@ -38,7 +38,7 @@ export async function render({ query, signal, remember }) {
         { key: "assets", name: "Assets", load: () => assets(signal) },
       ],
       query.get("tab"),
-      (tab) => remember({ tab: tab === "blocks" ? "" : tab }),
+      (tab) => remember({ tab }),
     ),
   );
   return { title: "Asset chain", content };

@@ -1,56 +1,18 @@
-"""The tables that can be exported: their columns, and how a stored row becomes values.
+"""The tables of an EVM chain that can be exported: their columns, and how a stored row becomes values."""
 
-Hashes, addresses and data are 0x and lower-case hex. Amounts are decimal text: they exceed every number type of CSV
-readers, and DuckDB and others cast them where a question needs it. Times are Unix seconds here; a format writes them.
-"""
-
-import enum
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from icefall.db.engine import Row
-from icefall.evm.encoding import BITS, block_of, index_of, unpack_data, unpack_uint
+from icefall.db.engine import BlockingReader, Row
+from icefall.evm.encoding import BITS, block_of, index_of, position_of, unpack_data, unpack_uint
 from icefall.evm.reading.chain import full_tx_of
 from icefall.evm.standards import BY_ID, BY_NUMBER, STANDARDS, TokenStandard, load_statements
+from icefall.exports.tables import ExportColumn, Kept, Table, by_steps, columns, hex_text
 
-SQL = load_statements("icefall.evm.exporting", "tables.sql")
+SQL = load_statements("icefall.exports", "evm_tables.sql")
 _TOPIC_SIZE = 32
 _TOPICS = 4
-
-
-class Kept(enum.Enum):
-    """The order in which the store holds a table: it decides how the table is divided into files."""
-
-    BY_BLOCK = "in the order of the chain: a file for each range of blocks"
-    BY_ADDRESS = "in the order of addresses: one file, written anew by each export"
-
-
-class ExportColumn(NamedTuple):
-    """A column of a file. `type`: uint32, uint64, uint256 (decimal text), time, hex, text or bool."""
-
-    name: str
-    type: str
-
-
-class Table(NamedTuple):
-    """A table that can be exported. `values` makes the columns of a row that its statement has read."""
-
-    name: str
-    summary: str
-    columns: tuple[ExportColumn, ...]
-    statement: str
-    values: Callable[[Row], tuple[Any, ...]]
-    kept: Kept = Kept.BY_BLOCK
-    needs: str = ""  # the meta value with the block from which on rows are stored; empty: from the first one
-
-
-def _columns(text: str) -> tuple[ExportColumn, ...]:
-    return tuple(ExportColumn(*one.split(":")) for one in text.split())
-
-
-def _hex(value: bytes | None) -> str | None:
-    return None if value is None else f"0x{value.hex()}"
 
 
 def _uint(packed: bytes) -> str:
@@ -59,7 +21,7 @@ def _uint(packed: bytes) -> str:
 
 def _block(row: Row) -> tuple[Any, ...]:
     number, block_hash, parent, time, tx_count, *amounts = row
-    return (number, time, _hex(block_hash), _hex(parent), tx_count, *map(_uint, amounts))
+    return (number, time, hex_text(block_hash), hex_text(parent), tx_count, *map(_uint, amounts))
 
 
 def _transaction(row: Row) -> tuple[Any, ...]:
@@ -68,9 +30,10 @@ def _transaction(row: Row) -> tuple[Any, ...]:
     where = tx.location
     fees = (None if fee is None else str(fee) for fee in (tx.max_fee, tx.max_priority_fee))
     return (
-        where.block_number, where.time, index_of(tx.tx_at), _hex(where.tx_hash), _hex(tx.sender), _hex(tx.to),
+        where.block_number, where.time, index_of(tx.tx_at), hex_text(where.tx_hash), hex_text(tx.sender),
+        hex_text(tx.to),
         tx.call_type.name.lower(), bool(tx.status), tx.type_id, tx.nonce, str(tx.value), tx.gas_limit, tx.gas_used,
-        str(tx.gas_price), *fees, str(tx.gas_used * tx.gas_price), _hex(tx.selector), _hex(full.input),
+        str(tx.gas_price), *fees, str(tx.gas_used * tx.gas_price), hex_text(tx.selector), hex_text(full.input),
     )  # fmt: skip
 
 
@@ -79,24 +42,32 @@ def _log(row: Row) -> tuple[Any, ...]:
     topics = [topic0] if topic0 else []
     topics += [rest[at : at + _TOPIC_SIZE] for at in range(0, len(rest), _TOPIC_SIZE)]
     topics += [None] * (_TOPICS - len(topics))
-    shown = (_hex(topic) for topic in topics)
-    return (block_of(log_at), time, index_of(log_at), _hex(tx_hash), _hex(address), *shown, _hex(unpack_data(data)))
+    shown = (hex_text(topic) for topic in topics)
+    return (
+        block_of(log_at),
+        time,
+        index_of(log_at),
+        hex_text(tx_hash),
+        hex_text(address),
+        *shown,
+        hex_text(unpack_data(data)),
+    )
 
 
 def _transfer(standard: TokenStandard, row: Row) -> tuple[Any, ...]:
     _, log_at, position, _, _, time, tx_hash, token, sender, recipient, token_id, value, *_ = row
-    parties = (_hex(token), _hex(sender), _hex(recipient))
+    parties = (hex_text(token), hex_text(sender), hex_text(recipient))
     own = ((position,) if standard.has_batches else ()) + parties
     own += (_uint(token_id),) if standard.has_ids else ()
     own += (None if value is None else _uint(value),)  # of an NFT the last ID of a range
-    return (log_at >> BITS, time, index_of(log_at), _hex(tx_hash), *own)
+    return (log_at >> BITS, time, index_of(log_at), hex_text(tx_hash), *own)
 
 
 def _transfer_columns(standard: TokenStandard) -> tuple[ExportColumn, ...]:
     position = " batch_index:uint32" if standard.has_batches else ""
     token_id = " token_id:uint256" if standard.has_ids else ""
     value = " value:uint256" if standard.has_amounts else " last_token_id:uint256"
-    return _columns(
+    return columns(
         "block_number:uint64 block_time:time log_index:uint32 tx_hash:hex"
         f"{position} token:hex from_address:hex to_address:hex{token_id}{value}"
     )
@@ -105,46 +76,56 @@ def _transfer_columns(standard: TokenStandard) -> tuple[ExportColumn, ...]:
 def _internal(row: Row) -> tuple[Any, ...]:
     at, frame, _, time, tx_hash, call_type, sender, recipient, value, gas_limit, gas_used, is_reverted = row
     amounts = (_uint(value), unpack_uint(gas_limit), unpack_uint(gas_used))
-    parties = (_hex(sender), _hex(recipient))
-    return (block_of(at), time, index_of(at), _hex(tx_hash), frame, call_type, *parties, *amounts, bool(is_reverted))
+    parties = (hex_text(sender), hex_text(recipient))
+    return (
+        block_of(at),
+        time,
+        index_of(at),
+        hex_text(tx_hash),
+        frame,
+        call_type,
+        *parties,
+        *amounts,
+        bool(is_reverted),
+    )
 
 
 def _contract(row: Row) -> tuple[Any, ...]:
     address, tx_at, time, tx_hash, sender, creator = row
-    return (block_of(tx_at), time, _hex(address), _hex(tx_hash), _hex(sender), _hex(creator))
+    return (block_of(tx_at), time, hex_text(address), hex_text(tx_hash), hex_text(sender), hex_text(creator))
 
 
 def _native_change(row: Row) -> tuple[Any, ...]:
     number, time, address, balance = row
-    return (number, time, _hex(address), _uint(balance))
+    return (number, time, hex_text(address), _uint(balance))
 
 
 def _token_change(row: Row) -> tuple[Any, ...]:
     number, time, token, holder, balance = row
-    return (number, time, _hex(token), _hex(holder), _uint(balance))
+    return (number, time, hex_text(token), hex_text(holder), _uint(balance))
 
 
 def _token_id_change(row: Row) -> tuple[Any, ...]:
     number, time, token, token_id, holder, balance = row
-    return (number, time, _hex(token), _uint(token_id), _hex(holder), _uint(balance))
+    return (number, time, hex_text(token), _uint(token_id), hex_text(holder), _uint(balance))
 
 
 def _owner_change(row: Row) -> tuple[Any, ...]:
     number, time, token, token_id, owner = row
-    return (number, time, _hex(token), _uint(token_id), _hex(owner))
+    return (number, time, hex_text(token), _uint(token_id), hex_text(owner))
 
 
 def _token(row: Row) -> tuple[Any, ...]:
     address, first_block, standards, name, symbol, decimals, is_trusted = row
     names = " ".join(one.name for number, one in BY_NUMBER.items() if standards & number)
-    return (_hex(address), first_block, names, name, symbol, decimals, bool(is_trusted))
+    return (hex_text(address), first_block, names, name, symbol, decimals, bool(is_trusted))
 
 
 TABLES = (
     Table(
         "blocks",
         "A row is a block.",
-        _columns(
+        columns(
             "number:uint64 time:time hash:hex parent_hash:hex tx_count:uint32 base_fee:uint256 gas_used:uint256 "
             "gas_limit:uint256 gas_cost:uint256 fees_spent:uint256"
         ),
@@ -154,7 +135,7 @@ TABLES = (
     Table(
         "transactions",
         "A row is a transaction, with its call data.",
-        _columns(
+        columns(
             "block_number:uint64 block_time:time tx_index:uint32 tx_hash:hex from_address:hex to_address:hex "
             "call_type:text succeeded:bool type:uint32 nonce:uint64 value:uint256 gas_limit:uint64 gas_used:uint64 "
             "gas_price:uint256 max_fee:uint256 max_priority_fee:uint256 fee:uint256 selector:hex input:hex"
@@ -165,7 +146,7 @@ TABLES = (
     Table(
         "logs",
         "A row is a log as the chain has it; only of chains with store_logs.",
-        _columns(
+        columns(
             "block_number:uint64 block_time:time log_index:uint32 tx_hash:hex address:hex topic0:hex topic1:hex "
             "topic2:hex topic3:hex data:hex"
         ),
@@ -186,7 +167,7 @@ TABLES = (
     Table(
         "internal_transactions",
         "A row is a call within a transaction that moved value or created a contract.",
-        _columns(
+        columns(
             "block_number:uint64 block_time:time tx_index:uint32 tx_hash:hex frame:uint32 call_type:text "
             "from_address:hex to_address:hex value:uint256 gas_limit:uint64 gas_used:uint64 is_reverted:bool"
         ),
@@ -196,52 +177,105 @@ TABLES = (
     Table(
         "contracts",
         "A row is the deployment of a contract.",
-        _columns("block_number:uint64 block_time:time address:hex tx_hash:hex sender:hex creator:hex"),
+        columns("block_number:uint64 block_time:time address:hex tx_hash:hex sender:hex creator:hex"),
         SQL.contracts,
         _contract,
     ),
     Table(
         "native_balance_changes",
         "A row says: from this block on, the address had this native balance.",
-        _columns("block_number:uint64 block_time:time address:hex balance:uint256"),
+        columns("block_number:uint64 block_time:time address:hex balance:uint256"),
         SQL.native_balance_changes,
         _native_change,
-        Kept.BY_ADDRESS,
+        Kept.WHOLE,
     ),
     Table(
         "token_balance_changes",
         "A row says: from this block on, the holder had this balance of the fungible token.",
-        _columns("block_number:uint64 block_time:time token:hex holder:hex balance:uint256"),
+        columns("block_number:uint64 block_time:time token:hex holder:hex balance:uint256"),
         SQL.token_balance_changes,
         _token_change,
-        Kept.BY_ADDRESS,
+        Kept.WHOLE,
     ),
     *(
         Table(
             f"{standard.table}_balance_changes",
             f"A row says: from this block on, the holder had this balance of the ID of an {standard.name} token.",
-            _columns("block_number:uint64 block_time:time token:hex token_id:uint256 holder:hex balance:uint256"),
+            columns("block_number:uint64 block_time:time token:hex token_id:uint256 holder:hex balance:uint256"),
             SQL.named(f"{standard.table}_balance_changes"),
             _token_id_change,
-            Kept.BY_ADDRESS,
+            Kept.WHOLE,
         )
         for standard in BY_ID
     ),
     Table(
         "nft_owner_changes",
         "A row says: from this block on, the NFT belonged to this owner; to the zero address: it is burned.",
-        _columns("block_number:uint64 block_time:time token:hex token_id:uint256 owner:hex"),
+        columns("block_number:uint64 block_time:time token:hex token_id:uint256 owner:hex"),
         SQL.nft_owner_changes,
         _owner_change,
-        Kept.BY_ADDRESS,
+        Kept.WHOLE,
     ),
     Table(
         "tokens",
         "A row is a token contract and what is known of it.",
-        _columns("address:hex first_block:uint64 standards:text name:text symbol:text decimals:uint32 is_trusted:bool"),
+        columns("address:hex first_block:uint64 standards:text name:text symbol:text decimals:uint32 is_trusted:bool"),
         SQL.tokens,
         _token,
-        Kept.BY_ADDRESS,
+        Kept.WHOLE,
     ),
 )
-BY_NAME = {table.name: table for table in TABLES}
+
+
+class EvmTables:
+    """The tables of an EVM chain in its store. `name` is its chain ID."""
+
+    def __init__(self, reader: BlockingReader, chain_id: str) -> None:
+        self._reader = reader
+        self.name = chain_id
+
+    @property
+    def tables(self) -> Sequence[Table]:
+        return TABLES
+
+    def span(self) -> tuple[int, int] | None:
+        lowest, tip = self._reader.read(SQL.lowest), self._reader.read(SQL.tip)
+        return (lowest[0][0], tip[0][0]) if lowest and tip else None
+
+    def stored_from(self, table: Table) -> int | None:
+        if not table.needs:
+            return 0
+        stored = self._meta(table.needs)
+        return int(stored) if stored else None
+
+    def block_hash(self, number: int) -> str:
+        rows = self._reader.read(SQL.block, {"number": number})
+        return f"0x{rows[0][0].hex()}" if rows else ""
+
+    def block_time(self, number: int) -> int:
+        return int(self._reader.read(SQL.block, {"number": number})[0][1])
+
+    def first_block_since(self, after: int, last: int, time: int) -> int | None:
+        rows = self._reader.read(SQL.first_block_since, {"after": after, "last": last, "time": time})
+        return int(rows[0][0]) if rows else None
+
+    def history(self) -> str:
+        return self._meta("rollbacks")
+
+    def _meta(self, name: str) -> str:
+        rows = self._reader.read(SQL.meta, {"name": name})
+        return str(rows[0][0]) if rows else ""
+
+    def pieces(self, table: Table, first: int, last: int) -> Iterator[list[Row]]:
+        """Tables in the order of the chain are read by blocks, the others by the numbers of addresses."""
+        if table.kept is Kept.BY_BLOCK:
+
+            def read(low: int, high: int) -> list[Row]:
+                return self._reader.read(table.statement, {"low": position_of(low, 0), "high": position_of(high, 0)})
+
+            return by_steps(read, first, last + 1)
+
+        def read_addresses(low: int, high: int) -> list[Row]:
+            return self._reader.read(table.statement, {"low": low, "high": high, "first": first, "last": last})
+
+        return by_steps(read_addresses, 0, self._reader.read(SQL.addresses_end)[0][0])

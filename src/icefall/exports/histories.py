@@ -9,7 +9,7 @@ from icefall.evm.reading.model import InternalRead, TransferRead, TxRead
 from icefall.evm.reading.transfers import internals_read
 from icefall.evm.standards import STANDARDS, load_statements
 
-SQL = load_statements("icefall.evm.exporting", "histories.sql")
+SQL = load_statements("icefall.exports", "histories.sql")
 HistoryRow = TxRead | InternalRead | TransferRead
 TRANSACTIONS, INTERNALS = "transactions", "internal_transactions"
 _TRANSFERS = {f"{one.table}_transfers": SQL.named(f"{one.table}_transfers") for one in STANDARDS}

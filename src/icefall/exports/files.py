@@ -14,16 +14,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from icefall.db.engine import BlockingReader
 from icefall.errors import StartRefused
-from icefall.evm.encoding import position_of
-from icefall.evm.exporting.formats import RowWriter
-from icefall.evm.exporting.tables import SQL, Kept, Table
+from icefall.exports.formats import RowWriter
+from icefall.exports.tables import ExportedChain, Kept, Table
 
 MANIFEST = "manifest.json"
 _VERSION = 1
-_ROWS_WANTED = 10_000  # of a piece that is read at once
-_STEP_MAX = 100_000  # blocks, or addresses, of a piece
 _TRIES = 5  # to write a file while blocks are rolled back
 _CHUNK = 1 << 20
 
@@ -56,7 +52,6 @@ class Target(NamedTuple):
     """The folder an export is written to, and its form."""
 
     folder: Path
-    chain_id: str
     format: str
     partition: str
     open_file: Callable[[Path, Sequence[Any]], RowWriter]
@@ -65,11 +60,11 @@ class Target(NamedTuple):
 class TableExport:
     """The export of one table of a chain. `run` writes the files that are missing or of another history."""
 
-    def __init__(self, reader: BlockingReader, table: Table, target: Target) -> None:
-        self._reader = reader
+    def __init__(self, chain: ExportedChain, table: Table, target: Target) -> None:
+        self._chain = chain
         self._table = table
         self._target = target
-        self._folder = target.folder / target.chain_id / table.name
+        self._folder = target.folder / chain.name / table.name
         self._manifest = self._read_manifest()
 
     def run(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[ExportedFile, bool]]:
@@ -94,7 +89,7 @@ class TableExport:
     def _read_manifest(self) -> ExportManifest:
         columns = [{"name": column.name, "type": column.type} for column in self._table.columns]
         target = self._target
-        new = ExportManifest(_VERSION, target.chain_id, self._table.name, target.format, target.partition, columns, [])
+        new = ExportManifest(_VERSION, self._chain.name, self._table.name, target.format, target.partition, columns, [])
         try:
             found = msgspec.json.decode((self._folder / MANIFEST).read_bytes(), type=ExportManifest)
         except FileNotFoundError:
@@ -113,12 +108,12 @@ class TableExport:
         path = self._folder / file.name
         if self._table.kept is not Kept.BY_BLOCK or not path.exists() or path.stat().st_size != file.bytes:
             return False
-        return self._hash_of(file.last_block) == file.last_block_hash
+        return self._chain.block_hash(file.last_block) == file.last_block_hash
 
     def _remove_unlisted(self) -> None:
         """Remove files that an earlier run began or replaced; only such as this program names."""
         listed = {file.name for file in self._manifest.files}
-        ours = re.compile(rf"{self._target.chain_id}__{self._table.name}__\d+_\d+\.\w+(\.tmp)?|{MANIFEST}\.tmp")
+        ours = re.compile(rf"{self._chain.name}__{self._table.name}__\d+_\d+\.\w+(\.tmp)?|{MANIFEST}\.tmp")
         for path in self._folder.iterdir():
             if ours.fullmatch(path.name) and path.name not in listed:
                 path.unlink()
@@ -128,12 +123,12 @@ class TableExport:
     def _write(self, first: int, last: int) -> ExportedFile:
         """Write the rows of a range of blocks. Where blocks were rolled back meanwhile, the file is begun again: its
         rows would be of two histories."""
-        name = f"{self._target.chain_id}__{self._table.name}__{first}_{last}.{self._target.format}"
+        name = f"{self._chain.name}__{self._table.name}__{first}_{last}.{self._target.format}"
         path, beside = self._folder / name, self._folder / f"{name}.tmp"
         for _ in range(_TRIES):
-            rollbacks, last_hash = self._rollbacks(), self._hash_of(last)
+            history, last_hash = self._chain.history(), self._chain.block_hash(last)
             rows = self._write_rows(beside, first, last)
-            if self._rollbacks() == rollbacks and last_hash:
+            if self._chain.history() == history and last_hash:
                 break
         else:
             raise StartRefused(f"the blocks up to {last} are being replaced: export up to an older block with --to")
@@ -145,39 +140,12 @@ class TableExport:
         writer = self._target.open_file(path, self._table.columns)
         count = 0
         try:
-            for piece in self._pieces(first, last):
+            for piece in self._chain.pieces(self._table, first, last):
                 writer.write([self._table.values(row) for row in piece])
                 count += len(piece)
         finally:
             writer.close()
         return count
-
-    def _pieces(self, first: int, last: int) -> Iterator[list[Any]]:
-        """Read the rows in pieces of about `_ROWS_WANTED`: the step is adapted to how many there were."""
-        by_block = self._table.kept is Kept.BY_BLOCK
-        at, end = (first, last + 1) if by_block else (0, self._reader.read(SQL.addresses_end)[0][0])
-        step = 100
-        while at < end:
-            to = min(at + step, end)
-            if by_block:
-                where = {"low": position_of(at, 0), "high": position_of(to, 0)}
-            else:
-                where = {"low": at, "high": to, "first": first, "last": last}
-            rows = self._reader.read(self._table.statement, where)
-            yield rows
-            at = to
-            if len(rows) * 2 < _ROWS_WANTED:
-                step = min(step * 2, _STEP_MAX)
-            elif len(rows) > _ROWS_WANTED:
-                step = max(step // 2, 1)
-
-    def _hash_of(self, number: int) -> str:
-        rows = self._reader.read(SQL.block, {"number": number})
-        return f"0x{rows[0][0].hex()}" if rows else ""
-
-    def _rollbacks(self) -> str | None:
-        rows = self._reader.read(SQL.meta, {"name": "rollbacks"})
-        return rows[0][0] if rows else None
 
 
 def _flushed(path: Path) -> tuple[int, str]:

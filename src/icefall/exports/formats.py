@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import msgspec
 
 from icefall.errors import StartRefused
-from icefall.evm.exporting.tables import ExportColumn
+from icefall.exports.tables import ExportColumn
 
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 _ROW_GROUP = 50_000

@@ -1,0 +1,16 @@
+-- The state after each block, and what transactions did to validators of L1s. What was executed before stays without.
+
+alter table p_block add column supply integer;
+alter table p_block add column active_l1 integer;
+alter table p_block add column accrued_fees integer;
+create table p_l1_move (
+    seq integer,
+    validation_id blob,
+    weight integer not null,
+    balance integer not null,
+    change text not null,
+    primary key (seq, validation_id)
+) without rowid;
+create index p_l1_move_of on p_l1_move (validation_id, seq);
+
+insert into meta (name, value) select 'p_l1_moves_missing', '1' where exists (select 1 from p_l1_validator);

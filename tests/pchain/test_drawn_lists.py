@@ -1,0 +1,366 @@
+"""Lists and balances of random P-Chains under /v1/networks, against what a naive chain remembers of them.
+
+ICEFALL_FUZZ_SEEDS chains are drawn, from ICEFALL_FUZZ_SEED on.
+"""
+
+import asyncio
+import os
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.networks_scene import asked, networks_app
+from tests.pchain.drawing import ADDRESSES, C_CHAIN, P_CHAIN, X_CHAIN
+from tests.pchain.drawn_chains import DrawnChain
+from tests.pchain.naive_history import Made, NaiveHistory, Period
+from tests.store.opened import open_store
+
+from icefall.api.networks.network import AssetNames, Networks, PrimaryNetwork
+from icefall.node.core_chain import CoreChainLists
+from icefall.node.store import PACKAGE, store_path
+from icefall.pchain.day_sums import DaySums
+from icefall.pchain.ledger import PlatformLedger, ReceivedBlock
+from icefall.pchain.observed import ObservedNodes
+from icefall.pchain.reading import PlatformReader
+from icefall.pchain.subnet_lists import SubnetLists
+from icefall.primary.listed import ListedPlatform
+from icefall.primary.shared_memory import PlatformMoves
+from icefall.wire.ids import NODE_ID_PREFIX, hash256, id_text, short_id_text
+from icefall.wire.pvm.codec import unpack_genesis
+from icefall.wire.text import bech32
+from icefall.xchain.listing import AssetChainLists, first_at
+from icefall.xchain.outputs import OutputLists
+from icefall.xchain.store import AssetChainReader
+
+SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
+SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "3"))
+BLOCKS = 250
+PRIMARY = bytes(32)
+P = "/v1/networks/custom/blockchains/p-chain"
+
+
+class NoAssets(AssetChainReader):
+    """An X-Chain that knows no asset: none is drawn."""
+
+    async def tx(self, txid: bytes) -> bytes | None:
+        return None
+
+
+class DrawnNetwork:
+    """A drawn chain in a store, its interface, and what a naive chain remembers."""
+
+    def __init__(self, directory: Path, seed: int) -> None:
+        self._runner = asyncio.Runner()
+        chain = DrawnChain(seed)
+        self.naive = NaiveHistory(chain.rules)
+        self.naive.begin(unpack_genesis(chain.genesis))
+        self.store = open_store(store_path(directory), PACKAGE)
+        moves = PlatformMoves(X_CHAIN, ListedPlatform(self.store))
+        ledger = PlatformLedger(self.store, chain.rules, chain.genesis, lambda _: None, moves)
+        blocks = list(chain.blocks(BLOCKS))
+        for one in blocks:
+            self.naive.accept(one)
+
+        async def fill() -> None:
+            await ledger.start()
+            for at in range(0, len(blocks), 40):
+                batch = [
+                    ReceivedBlock(hash256(b"c" + one.raw), one.raw, one.raw, False) for one in blocks[at : at + 40]
+                ]
+                await ledger.accept(batch)
+
+        self._runner.run(fill())
+        self._app = networks_app(Networks(self._network(chain)))
+
+    def _network(self, chain: DrawnChain) -> PrimaryNetwork:
+        async def no(*_: str) -> bool:
+            return False
+
+        store = self.store
+        return PrimaryNetwork(
+            public_name="custom",
+            names=frozenset({"custom"}),
+            chains={name: name for name in ("p-chain", "x-chain", "c-chain")},
+            hrp="custom",
+            hrps=frozenset({"custom"}),
+            platform=PlatformReader(store, chain.rules),
+            lists=SubnetLists(store),
+            days=DaySums(store),
+            observed=ObservedNodes(store),
+            assets=AssetNames(chain.rules.avax_asset_id, NoAssets(store, X_CHAIN, lambda: 0)),
+            x_chain_id=X_CHAIN,
+            c_chain_id=C_CHAIN,
+            is_executing=no,
+            x_lists=AssetChainLists(store, X_CHAIN),
+            c_lists=CoreChainLists(store, first_at),
+            outputs=OutputLists(store),
+            initial_supply=0,
+            is_bootstrapping=no,
+        )
+
+    def get(self, target: str) -> Any:
+        status, answer = self._runner.run(asked(self._app, target))
+        assert status == 200, (target, answer)
+        return answer
+
+    def walked(self, target: str, key: str, size: int) -> list[Any]:
+        found: list[Any] = []
+        token = ""
+        while True:
+            page = self.get(f"{target}pageSize={size}{token}")
+            found += page[key]
+            if "nextPageToken" not in page:
+                return found
+            token = f"&pageToken={page['nextPageToken']}"
+
+    def close(self) -> None:
+        self.store.close()
+        self._runner.close()
+
+
+@pytest.fixture(scope="module", params=range(SEED, SEED + SEEDS))
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DrawnNetwork]:
+    found = DrawnNetwork(tmp_path_factory.mktemp("drawn"), request.param)
+    yield found
+    found.close()
+
+
+def text(address: bytes) -> str:
+    return bech32.encode("custom", address)
+
+
+def shown_utxo(one: Made) -> dict[str, Any]:
+    """What the list says of an output."""
+    owners, asset = one.inner.owners, one.utxo.asset_id
+    found: dict[str, Any] = {
+        "addresses": [text(address) for address in owners.addresses],
+        "utxoId": id_text(one.utxo_id),
+        "txHash": id_text(one.utxo.txid),
+        "outputIndex": one.utxo.output_index,
+        "amount": str(one.inner.amount),
+        "assetId": id_text(asset),
+        "blockNumber": str(one.height),
+        "blockTimestamp": one.time,
+        "createdOnChainId": id_text(P_CHAIN),
+        "consumedOnChainId": id_text(one.destination),
+        "platformLocktime": owners.locktime,
+        "threshold": owners.threshold,
+        "staked": one.stake is not None,
+        "utxoType": "STAKE" if one.lock else "TRANSFER",
+    }
+    if one.lock:
+        found["stakeableLocktime"] = one.lock
+    if one.was_staked is not None:
+        found |= {"utxoStartTimestamp": one.was_staked.start, "utxoEndTimestamp": one.was_staked.end}
+    if one.spent is not None:
+        txid, time, height = one.spent
+        found |= {
+            "consumingTxHash": id_text(txid),
+            "consumingBlockTimestamp": time,
+            "consumingBlockNumber": str(height),
+        }
+    return found
+
+
+def without_more(shown: dict[str, Any]) -> dict[str, Any]:
+    """An output without its asset's name and its bytes."""
+    return {name: value for name, value in shown.items() if name not in ("asset", "utxoBytes")}
+
+
+def test_outputs_by_time_and_by_amount(drawn: DrawnNetwork) -> None:
+    shared = staked = 0
+    for address in ADDRESSES:
+        every = [one for one in drawn.naive.owned(address) if one.inner.owners.threshold == 1]
+        shared += sum(one.destination != P_CHAIN for one in every)
+        staked += sum(one.returned is not None for one in every)
+        by_amount = sorted(every, key=lambda one: one.inner.amount)
+        for spent in ("false", "true"):
+            target = f"{P}/utxos?addresses=P-{text(address)}&includeSpent={spent}&"
+            expected = [shown_utxo(one) for one in every if spent == "true" or one.spent is None]
+            assert [without_more(one) for one in drawn.walked(f"{target}sortOrder=asc&", "utxos", 7)] == expected
+            newest = drawn.walked(target, "utxos", 50)
+            assert [without_more(one) for one in newest] == expected[::-1]
+            for order in ("asc", "desc"):
+                found = drawn.walked(f"{target}sortBy=amount&sortOrder={order}&", "utxos", 9)
+                amounts = [one.inner.amount for one in by_amount if spent == "true" or one.spent is None]
+                assert [int(one["amount"]) for one in found] == (amounts if order == "asc" else amounts[::-1])
+                assert sorted(one["utxoId"] for one in found) == sorted(one["utxoId"] for one in newest)
+    assert shared
+    assert staked
+
+
+def category(one: Made, at: int) -> str:
+    """The balance to which an output belongs at a time, from the facts about the interface."""
+    locked = "Locked" if one.inner.owners.locktime > at else "Unlocked"
+    if one.destination != P_CHAIN:
+        return f"atomicMemory{locked}"
+    stake = one.was_staked
+    if stake is not None and (one.returned is None or one.returned > at):
+        if stake.start > at:
+            return "pendingStaked"
+        return "lockedStaked" if one.lock > stake.end else "unlockedStaked"
+    if one.inner.owners.locktime > at:
+        return "lockedPlatform"
+    return "lockedStakeable" if one.lock > at else "unlockedUnstaked"
+
+
+def test_balances_at_any_time(drawn: DrawnNetwork) -> None:
+    source = random.Random(SEED)
+    times = sorted({one.time for one in drawn.naive.made.values()})
+    for address in ADDRESSES:
+        at = source.choice(times) + source.randint(0, 1)
+        expected: dict[str, dict[str, tuple[int, int]]] = {}
+        for one in drawn.naive.owned(address):
+            if one.time > at or (one.spent is not None and one.spent[1] <= at):
+                continue
+            totals = expected.setdefault(category(one, at), {})
+            key = id_text(one.utxo.asset_id)
+            if one.destination != P_CHAIN:
+                key += f" {id_text(one.destination)}"
+            amount, count = totals.get(key, (0, 0))
+            totals[key] = amount + one.inner.amount, count + 1
+        shown = drawn.get(f"{P}/balances?addresses={text(address)}&blockTimestamp={at}")["balances"]
+        found = {
+            name: {
+                " ".join(filter(None, (one["assetId"], one.get("sharedWithChainId")))): (
+                    int(one["amount"]),
+                    one["utxoCount"],
+                )
+                for one in amounts
+            }
+            for name, amounts in shown.items()
+            if amounts
+        }
+        assert found == expected, at
+
+
+def test_the_state_after_each_block(drawn: DrawnNetwork) -> None:
+    shown = drawn.walked(f"{P}/blocks?", "blocks", 60)[::-1]
+    found = [
+        (int(one["currentSupply"]), one["activeL1Validators"], one["l1ValidatorsAccruedFees"]) for one in shown[1:]
+    ]
+    assert found == drawn.naive.after
+
+
+def test_what_transactions_do_to_validators_of_l1s(drawn: DrawnNetwork) -> None:
+    every = drawn.walked(f"{P}/transactions?", "transactions", 60)[::-1]
+    found = [
+        (
+            one["txHash"],
+            moved["validationId"],
+            moved["weight"],
+            moved["remainingBalance"],
+            moved["balanceChange"],
+        )
+        for one in every
+        for moved in sorted(one.get("l1ValidatorDetails", ()), key=lambda moved: moved["validationIdHex"])
+    ]
+    expected = [(id_text(txid), id_text(name), *numbers) for txid, name, *numbers in drawn.naive.moves]
+    assert [one for one in found if one in expected] == expected
+    assert all(one[4] == 0 for one in found if one not in expected)  # a weight that was set to what it was
+    for name in {one[1] for one in expected}:
+        of_l1 = drawn.walked(f"{P}/transactions?l1ValidationId={name}&", "transactions", 2)
+        assert [one["txHash"] for one in of_l1] == [txid for txid, validation, *_ in found if validation == name][::-1]
+
+
+def node(period: Period) -> str:
+    return NODE_ID_PREFIX + short_id_text(period.staker.node)
+
+
+def state_of(drawn: DrawnNetwork, period: Period) -> str:
+    return period.status or ("pending" if period.staker in drawn.naive.pending() else "active")
+
+
+def test_validators_and_delegators(drawn: DrawnNetwork) -> None:
+    naive = drawn.naive
+    stake: dict[bytes, int] = {}
+    for one in naive.current():
+        stake[one.subnet] = stake.get(one.subnet, 0) + one.weight
+    for validator in naive.l1.values():
+        stake[validator.subnet] = stake.get(validator.subnet, 0) + validator.weight
+    validators, delegators = [], []
+    for period in reversed(naive.periods.values()):
+        staker, status = period.staker, state_of(drawn, period)
+        common = {
+            "txHash": id_text(staker.tx.txid),
+            "nodeId": node(period),
+            "startTimestamp": staker.start,
+            "endTimestamp": staker.end,
+        }
+        current = [one for one in period.delegations if state_of(drawn, one) == "active"]
+        if staker.delegates:
+            host = period.host
+            gross = staker.reward if status in ("active", "pending") or period.rewarded else 0
+            names = ("grossReward", "netReward") if period.status else ("estimatedGrossReward", "estimatedNetReward")
+            shown = common | {"amountDelegated": str(staker.weight), "delegationStatus": status, names[0]: str(gross)}
+            if host is not None:
+                net = gross - naive.fee(period) if gross else 0
+                shown |= {names[1]: str(net), "delegationFee": f"{host.staker.body.shares / 10_000:.4f}"}
+            delegators.append(shown)
+            continue
+        shown = common | {
+            "subnetId": id_text(staker.subnet),
+            "amountStaked": str(staker.weight),
+            "validationStatus": status,
+        }
+        if status == "active":
+            fees = staker.accrued + sum(naive.fee(one) for one in current)
+            shown |= {
+                "delegatorCount": len(current),
+                "amountDelegated": str(sum(one.staker.weight for one in current)),
+                "stakePercentage": 100 * staker.weight / stake[staker.subnet],
+                "rewards": (str(staker.reward), str(fees)),
+            }
+        elif status == "completed":
+            shown |= {
+                "delegatorCount": len(period.delegations),
+                "amountDelegated": str(sum(one.staker.weight for one in period.delegations)),
+                "rewards": (str(staker.reward if period.rewarded else 0), str(staker.accrued + period.at_once)),
+            }
+        elif status == "removed" and period.ended is not None:
+            shown |= {"removeTxHash": id_text(period.ended[0]), "removeTimestamp": period.ended[1]}
+        validators.append(shown)
+    network = "/v1/networks/custom"
+    for path, key, expected in (("validators", "validators", validators), ("delegators", "delegators", delegators)):
+        found = drawn.walked(f"{network}/{path}?", key, 7)
+        for one in found:
+            sums = one.get("rewards") or one.get("potentialRewards")
+            if sums is not None:
+                one["rewards"] = sums["validationRewardAmount"], sums["delegationRewardAmount"]
+        picked = [{name: one.get(name) for name in wanted} for one, wanted in zip(found, expected, strict=True)]
+        assert picked == expected
+
+
+def test_rewards(drawn: DrawnNetwork) -> None:
+    naive = drawn.naive
+    for address in ADDRESSES:
+        expected = [
+            (id_text(stake), id_text(by), utxo.output_index, str(getattr(utxo.output, "amount", 0)))
+            for stake, by, utxo in naive.paid
+            if address in getattr(utxo.output, "owners").addresses  # noqa: B009
+        ][::-1]
+        target = f"/v1/networks/custom/rewards?addresses={text(address)}&"
+        shown = drawn.walked(target, "historicalRewards", 5)
+        found = [(one["txHash"], one["rewardTxHash"], one["outputIndex"], one["reward"]["amount"]) for one in shown]
+        assert found == expected
+        pending = []
+        for period in naive.periods.values():
+            staker = period.staker
+            if state_of(drawn, period) != "active":
+                continue
+            body = staker.body
+            owner = getattr(body, "validation_rewards_owner", None) or getattr(body, "rewards_owner", None)
+            fee = naive.fee(period) if period.host is not None else 0
+            if owner is not None and address in owner.addresses and staker.reward - fee:
+                kind = "DELEGATOR" if staker.delegates else "VALIDATOR"
+                pending.append((id_text(staker.tx.txid), kind, str(staker.reward - fee)))
+            if period.host is not None and fee:
+                of_host = period.host.staker.body
+                to = getattr(of_host, "delegation_rewards_owner", None) or of_host.rewards_owner
+                if address in to.addresses:
+                    pending.append((id_text(staker.tx.txid), "VALIDATOR_FEE", str(fee)))
+        target = f"/v1/networks/custom/rewards:listPending?addresses={text(address)}&sortOrder=asc&"
+        shown = drawn.walked(target, "pendingRewards", 5)
+        assert [(one["txHash"], one["rewardType"], one["estimatedReward"]["amount"]) for one in shown] == pending

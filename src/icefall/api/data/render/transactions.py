@@ -37,12 +37,13 @@ def nested_internal(context: AnswerContext, row: InternalRead) -> str:
 # -- the fields of both forms, in the order of the schema -------------------------------------------------------------
 
 
-def _block_fields(at: TxLocation) -> str:
-    return f'"blockNumber":"{at.block_number}","blockTimestamp":{at.time},"blockHash":"0x{at.block_hash.hex()}"'
+@lru_cache(maxsize=4096)  # pages of many addresses show the same blocks
+def _block_fields(number: int, time: int, block_hash: bytes) -> str:
+    return f'"blockNumber":"{number}","blockTimestamp":{time},"blockHash":"0x{block_hash.hex()}"'
 
 
 def _location(at: TxLocation) -> str:
-    return f'{_block_fields(at)},"txHash":"0x{at.tx_hash.hex()}"'
+    return f'{_block_fields(at.block_number, at.time, at.block_hash)},"txHash":"0x{at.tx_hash.hex()}"'
 
 
 def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
@@ -75,6 +76,10 @@ def _internal_fields(context: AnswerContext, row: InternalRead) -> str:
 _TRUNCATED = ',"truncated":true'
 _TRANSFER_LISTS = tuple((standard.number, f'"{standard.table}Transfers":[') for standard in STANDARDS)
 _NO_LISTS = "".join(f"{name}]," for _, name in _TRANSFER_LISTS) + '"internalTransactions":[]'
+# The JSON before and after the only transfer of a transaction, by its standard.
+_AROUND_ONE = {
+    number: (head + name, tail) for number, name in _TRANSFER_LISTS for head, _, tail in (_NO_LISTS.partition(name),)
+}
 Lists = Sequence[list[str]]  # the transfers of each standard, and then the internal transactions, as JSON
 
 
@@ -109,7 +114,8 @@ def _native_fields(context: AnswerContext, tx: TxRead) -> str:
     at, known, sender, to, selector = tx.location, context.parties, tx.sender, tx.to, tx.selector
     method = _method(tx.call_type._value_, selector, context.method_names.of(to, selector) if selector else None)
     return (
-        f'{_block_fields(at)},"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
+        f"{_block_fields(at.block_number, at.time, at.block_hash)},"
+        f'"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
         f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},'
         f'"gasLimit":"{tx.gas_limit}","gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
         f'"from":{known.get((sender, tx.sender_ref)) or party(context, sender, tx.sender_ref)},'
@@ -154,10 +160,13 @@ def _are_few(parts: TxParts) -> bool:
 
 def _lists_at_once(context: AnswerContext, parts: TxParts) -> str:
     """Render the nested lists at once, without a coroutine for each of many transactions."""
-    texts: dict[int, str] = {}  # of the standards that there are: most transactions have one transfer
+    if len(parts.transfers) == 1 and not parts.internals:  # as most transactions have
+        before, after = _AROUND_ONE[parts.transfers[0].standard]
+        return f"{before}{nested_transfer(context, parts.transfers[0])}{after}"
+    texts: dict[int, str] = {}  # of the standards that there are
     for row in parts.transfers:
-        before, text = texts.get(row.standard), nested_transfer(context, row)
-        texts[row.standard] = text if before is None else f"{before},{text}"
+        known, text = texts.get(row.standard), nested_transfer(context, row)
+        texts[row.standard] = text if known is None else f"{known},{text}"
     internals = ",".join([nested_internal(context, row) for row in parts.internals]) if parts.internals else ""
     named = "".join([f"{name}{texts.get(number, '')}]," for number, name in _TRANSFER_LISTS])
     return f'{named}"internalTransactions":[{internals}]'

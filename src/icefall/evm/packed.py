@@ -112,6 +112,7 @@ class TokenStorage(msgspec.Struct, frozen=True, gc=False):
 
     layout: StorageLayout
     texts: Sequence[bytes]
+    may_lack_words: bool = False  # so many words changed so far that some may have been dropped
 
 
 class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):

@@ -201,6 +201,8 @@ FIELDS: dict[str, str] = {
     "etaSeconds": "Seconds until it is synced at this rate; absent while nothing is stored.",
     "auditedToBlock": "Block up to which token balances were compared with the contracts.",
     "auditsDropped": "How often a token was due for comparison and exceeded the budget, since the index began.",
+    "wordsDropped": "Changed words of the storage of tokens that did not fit into the store, since the index began."
+    " Such a token is audited: its `balanceSource` is not `storage`.",
     "logsStoredFromBlock": "Block from which raw logs are stored; absent: they are read from the upstream.",
     "refoldedToBlock": "Block up to which `icefall index --refold` is done; absent: it never ran.",
     "refoldTargetBlock": "Last block of `icefall index --refold`.",

@@ -21,6 +21,7 @@ from icefall.evm.storing.folding import BalanceFolding, Baselines, BlockToFold
 from icefall.evm.storing.id_slots import IdChanges, IdSlots
 from icefall.evm.storing.rollback import TouchedAddresses, add_to_journal
 from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys, variables_changed
+from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
 
 _BLOCKS_PER_STEP = 256
@@ -60,7 +61,7 @@ class _Interned(NamedTuple):
 
 class BatchWriter:
     """The writing of one batch. `erc20` and `keys` are what earlier batches left in memory, and are updated.
-    `is_embedded`: of the store, whose tables differ."""
+    `is_embedded`: of the store, whose tables differ. `unclaimed_max`: see unclaimed.py."""
 
     def __init__(
         self,
@@ -71,13 +72,15 @@ class BatchWriter:
         baselines: Baselines,
         *,
         is_embedded: bool,
+        unclaimed_max: int,
     ) -> None:
         self._tx = tx
         self._is_embedded = is_embedded
         self._ids = ids
         self._baselines = baselines
         self._gathered = BatchRows()
-        self._folding = BalanceFolding(tx, ids.of, baselines, erc20, keys, is_embedded=is_embedded)
+        self._room = UnclaimedRoom(tx, unclaimed_max)
+        self._folding = BalanceFolding(tx, ids.of, baselines, erc20, keys, self._room, is_embedded=is_embedded)
         self._tokens: Mapping[int, int] = {}  # stored ones among the batch's contracts: changes without a log so far
         self._blocks: list[Row] = []
         self._native: list[Row] = []
@@ -86,6 +89,7 @@ class BatchWriter:
         self._reread: dict[int, None] = {}  # tokens whose name, symbol and decimals may have changed
         self._reread_later: dict[int, None] = {}  # the same, of those whose variables changed
         self.ids_by_block: list[BlockIds] = []
+        self.words_dropped = 0
 
     @property
     def written(self) -> dict[str, int]:
@@ -110,13 +114,14 @@ class BatchWriter:
         yield from self._write_native(batch[0].rows.block.number)
         self._tx.run_many(SQL.put_code, list({row[:2]: row for row in self._code}.values()))  # each once: the last
         yield from self._folding.write()
+        self.words_dropped = self._room.write(self._ids.of)
 
     # -- IDs ---------------------------------------------------------------------------------------------------
 
     def _intern(self, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[_Interned]:
         """Give every address of the batch an ID, in chain order."""
         changes = [block.rows.balance_changes() for block in batch]
-        slots_of_ids = IdSlots(self._tx, self._ids, self._baselines)
+        slots_of_ids = IdSlots(self._tx, self._ids, self._baselines, self._room)
         by_slots = slots_of_ids.changes(changes, [block.slots for block in batch])
         by_block = [
             [*block.rows.addresses, *_state_addresses(block), *slots.addresses()]

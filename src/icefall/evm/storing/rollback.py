@@ -48,6 +48,7 @@ _ROWS = (
     SQL.drop_name_part,
     SQL.drop_token,
     SQL.drop_layout,
+    SQL.restore_words,
     SQL.drop_audit,
     SQL.drop_state_owner,
 )

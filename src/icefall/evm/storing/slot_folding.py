@@ -3,7 +3,7 @@ slot holds, whatever the logs say.
 
 A changed slot is looked up among the holders that the block's logs name, then among all that were ever named. One that
 has no known holder may be an allowance, or belong to one whom no log has named: its words are stored, up to
-UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names.
+UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names (unclaimed.py).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
@@ -15,12 +15,12 @@ from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, WORD, StorageLayout, unclaimed_key
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
+from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL
 from icefall.wire.errors import WireError
 from icefall.wire.evm.rlp import keccak256
 from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes, word_of
 
-UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
 _WHOLE = 256  # bits of a word
 _SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
 _NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
@@ -74,7 +74,7 @@ class _TokenChanges(NamedTuple):
 class SlotFolding:
     """The folding of one batch of blocks. `keys` are those that earlier batches computed; it is updated."""
 
-    def __init__(self, tx: Transaction, ids: Ids, folded: Folded, keys: SlotKeys) -> None:
+    def __init__(self, tx: Transaction, ids: Ids, folded: Folded, keys: SlotKeys, room: UnclaimedRoom) -> None:
         self._tx = tx
         self._ids = ids
         self._folded = folded
@@ -82,7 +82,7 @@ class SlotFolding:
         self._blocks: dict[int, list[_TokenChanges]] = {}
         self._holders: dict[tuple[int, str], int] = {}  # by token and key: of slots that no log of their block names
         self._unclaimed: dict[tuple[int, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
-        self._room = UnclaimedRoom(tx)
+        self._room = room
 
     def load(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens], first_new: int) -> dict[Pair, bytes]:
         """Decode what the batch changed. Return the pairs that no log names, each with the token's address."""
@@ -107,8 +107,8 @@ class SlotFolding:
 
     def load_unclaimed(self, first_new: int) -> None:
         """Read the words of slots whose holders are named for the first time. Balances must have been loaded."""
-        tokens = {one.token for found in self._blocks.values() for one in found if one.token < first_new}
-        with_some = {row[0] for row in self._tx.rows_of_each(SQL.tokens_with_unclaimed, [(one,) for one in tokens])}
+        tokens = {one.token: one.address for found in self._blocks.values() for one in found if one.token < first_new}
+        with_some = self._room.load(tokens)
         wanted = {
             (one.token, unclaimed_key(key_of(key)))
             for found in self._blocks.values()
@@ -165,7 +165,7 @@ class SlotFolding:
             words, balance = changed.pop(key, None), erc20.get(pair)
             if words is None:
                 if balance is None:
-                    read = baselines.get((one.address, holder, -1), 0)
+                    read = baselines.get((one.address, holder, -1)) if self._may_lack(one) else 0
                     erc20[pair] = self._first(one, pair, number, key, read)
                 continue
             before, after = int(words[0], 16), int(words[1], 16)
@@ -184,12 +184,20 @@ class SlotFolding:
         if changed:
             self._unnamed(one, number)
 
-    def _first(self, one: _TokenChanges, pair: Pair, number: int, key: str, before: int) -> int:
-        """Add a holder who is named for the first time, with the earlier words of its slot. Return the
-        balance before the block."""
+    def _may_lack(self, one: _TokenChanges) -> bool:
+        """Tell whether a slot may have changed unseen."""
+        return not one.layout.is_whole or self._room.has_dropped(one.address)
+
+    def _first(self, one: _TokenChanges, pair: Pair, number: int, key: str, before: int | None) -> int:
+        """Add a holder who is named for the first time, with the earlier words of its slot. Return the balance before
+        the block. `before`: what it must be; None: not known."""
         rows, raw = self._folded.rows, key_of(key)
         claimed = self._unclaimed.pop((one.token, unclaimed_key(raw)), ()) if self._unclaimed else ()
-        balance = 0 if claimed else before
+        if before is not None and self._room.has_dropped(one.address) and (claimed or one.layout.is_whole):
+            last = one.layout.value_of(claimed[-1][1]) if claimed else 0
+            if before != last:  # words of it were dropped
+                self._folded.untrusted.setdefault(one.token, number)
+        balance = 0 if claimed else before or 0
         rows["erc20_holding"].append((pair[0], one.address, one.token, pack_uint(balance)))
         rows["erc20_holder"].append((one.token, number, pair[0]))
         rows["slot"].append((one.token, raw[:KEY_STORED], pair[0], b""))
@@ -215,27 +223,10 @@ class SlotFolding:
                 if after != balance:
                     folded.add_unlogged(pair, number, after)
                 folded.erc20[pair] = after
-            elif key != of_zero and self._room.take(one.token, one.token):
+            elif key != of_zero and self._room.take(one.address, one.token, number):
                 start, word = unclaimed_key(key_of(key)), int(words[1], 16)
                 folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
                 self._unclaimed.setdefault((one.token, start), []).append((number, word))
-
-
-class UnclaimedRoom:
-    """How many more words without a known holder may be stored of each token."""
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-        self._counts: dict[int | bytes, int] = {}
-
-    def take(self, token: int | bytes, stored: int | None) -> bool:
-        """Take room for a word, if there is any. `stored`: the token's ID; None: nothing is stored of it."""
-        count = self._counts.get(token)
-        if count is None:
-            params = {"token": stored or 0, "most": UNCLAIMED_MAX}
-            count = self._tx.rows(SQL.unclaimed_count, params)[0][0]
-        self._counts[token] = count + 1
-        return count < UNCLAIMED_MAX
 
 
 def is_plain_variable(key: str) -> bool:

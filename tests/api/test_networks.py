@@ -328,3 +328,15 @@ def test_without_a_network_there_is_none(scene: NetworkScene) -> None:
     status, answer = scene.run(asked(networks_app(Networks(None)), "/v1/networks/fuji"))
     assert status == 404
     assert "neither runs nor follows" in answer["message"]
+
+
+def test_types_have_commas_or_are_repeated(scene: NetworkScene) -> None:
+    for base in (f"{P}/transactions", f"{P}/transactions:listStaking", "/blockchains/x-chain/transactions"):
+        kinds = ["CreateSubnetTx", "ExportTx", "AddPermissionlessValidatorTx", "CreateAssetTx", "AddValidatorTx"]
+        with_commas = walked(scene, f"{base}?txTypes={','.join(kinds)}", "transactions", 100)
+        assert len({one["txType"] for one in with_commas}) > 1 or base.endswith("listStaking")
+        repeated = "&".join(f"txTypes={one}" for one in kinds)
+        assert walked(scene, f"{base}?{repeated}", "transactions", 100) == with_commas
+        page = scene.result(f"{base}?txTypes={kinds[0]}&txTypes={kinds[2]},{kinds[4]}&pageSize=1")
+        if token := page.get("nextPageToken"):  # a token holds in whichever form the list is written
+            scene.result(f"{base}?txTypes={kinds[4]},{kinds[0]},{kinds[2]}&pageSize=1&pageToken={token}")

@@ -56,6 +56,8 @@ MIGRATIONS = {
     "evm/0110_token_list.sqlite.sql": "7c22f299ed55aae0",
     "evm/0111_token_totals.postgres.sql": "e9e3e0699a391465",
     "evm/0111_token_totals.sqlite.sql": "0fe72e9ab4ad3220",
+    "evm/0112_block_details.postgres.sql": "1c178e50c7b323a0",
+    "evm/0112_block_details.sqlite.sql": "8b48c88137c7cc2f",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

@@ -58,6 +58,8 @@ MIGRATIONS = {
     "evm/0111_token_totals.sqlite.sql": "0fe72e9ab4ad3220",
     "evm/0112_words_dropped.postgres.sql": "70356d601d0098eb",
     "evm/0112_words_dropped.sqlite.sql": "0e705a866b797f7d",
+    "evm/0113_block_details.postgres.sql": "1c178e50c7b323a0",
+    "evm/0113_block_details.sqlite.sql": "8b48c88137c7cc2f",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

@@ -35,7 +35,10 @@ create table block (
     fees_spent bytea not null,
     cumulative_txs bigint not null,
     next_address bigint not null,
-    touched bytea not null
+    touched bytea not null,
+    fee_recipient bytea,
+    size bigint,
+    fees_burned bytea
 );
 
 -- # Transactions

@@ -37,7 +37,10 @@ create table block (
     fees_spent blob not null,
     cumulative_txs integer not null, -- transactions from the first stored block to this one
     next_address integer not null, -- numbers of addresses from here on were given by this block or a later one
-    touched blob not null -- what a rollback must look at besides this block's own rows (`TouchedAddresses`)
+    touched blob not null, -- what a rollback must look at besides this block's own rows (`TouchedAddresses`)
+    fee_recipient blob, -- the address itself: it takes part in no transaction. Null: an older release stored the block
+    size integer, -- in bytes, as the upstream says. Null: it does not, or an older release stored the block
+    fees_burned blob -- of `fees_spent`, what no one gets. Null: not known of such a chain, or an older release
 );
 
 -- # Transactions

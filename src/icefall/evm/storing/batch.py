@@ -280,4 +280,7 @@ def _block_row(block: BlockRow, total: int, first_id: int, journal: bytes) -> Ro
         total,
         first_id,
         journal,
+        block.fee_recipient,
+        block.size,
+        None if block.fees_burned is None else pack_uint(block.fees_burned),
     )

@@ -39,8 +39,8 @@ insert into address (id, address) values (?, ?);
 
 -- name: put_block
 insert into block (number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent,
-    cumulative_txs, next_address, touched)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    cumulative_txs, next_address, touched, fee_recipient, size, fees_burned)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: put_tx
 insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input) values (?, ?, ?, ?, ?, ?, ?, ?);

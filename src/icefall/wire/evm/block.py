@@ -1,5 +1,6 @@
 """Blocks and receipts as EVM nodes send them: the `result` of eth_getBlockByNumber (full) and eth_getBlockReceipts."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -89,7 +90,7 @@ class _HeaderText(msgspec.Struct, gc=False, rename="camel", forbid_unknown_field
     block_gas_cost: str | None = None
     timestamp_milliseconds: str | None = None
     min_delay_excess: str | None = None
-    # Sent, but neither hashed nor used.
+    # Sent, but not hashed.
     size: msgspec.Raw = msgspec.Raw()
     total_difficulty: msgspec.Raw = msgspec.Raw()
     uncles: msgspec.Raw = msgspec.Raw()
@@ -134,6 +135,7 @@ class _AnyBareText(_BareText, gc=False, rename="camel", forbid_unknown_fields=Fa
     pass
 
 
+_SIZE = re.compile(rb'"0x([0-9a-fA-F]{1,8})"')
 _block = msgspec.json.Decoder(_BlockText | None)
 _any_block = msgspec.json.Decoder(_AnyBlockText | None)
 _bare = msgspec.json.Decoder(_BareText)
@@ -215,7 +217,14 @@ def _to_block(text: _HeaderText, txs: Iterable[_TxText], texts: HexTexts, *, unk
         time_ms=_maybe(count.__getitem__, text.timestamp_milliseconds),
         min_delay_excess=_maybe(count.__getitem__, text.min_delay_excess),
         unknown_fields=unknown_fields,
+        size=_size(text.size),
     )
+
+
+def _size(raw: msgspec.Raw) -> int | None:
+    """Return the size that the node gives. No hash covers it, and not all nodes send it: None where it is none."""
+    found = _SIZE.fullmatch(bytes(raw))
+    return int(found[1], 16) if found else None
 
 
 def _maybe(read: Callable[[str], T], text: str | None) -> T | None:

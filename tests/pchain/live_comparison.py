@@ -35,8 +35,10 @@ class Compared:
     def _ask(self, node: Any, method: str, params: dict[str, Any]) -> Any:
         return node.call("/ext/bc/P", f"platform.{method}", params)
 
-    def _height(self, node: Any) -> int:
-        return int(self._ask(node, "getHeight", {})["result"]["height"])
+    def _heights(self, node: Any) -> tuple[int, int]:
+        """The heights of P, and of X, whose exports are part of what P can import."""
+        of_x = node.call("/ext/bc/X", "avm.getHeight")["result"]["height"]
+        return int(self._ask(node, "getHeight", {})["result"]["height"]), int(of_x)
 
     def _questions(self, height: int) -> Iterator[tuple[str, dict[str, Any]]]:
         for method in _NUMBERS:
@@ -74,12 +76,13 @@ class Compared:
         go, ours = self._nodes
         deadline = time.monotonic() + LIMIT_S
         while True:
-            height = self._height(go)
+            heights = self._heights(go)
+            height = heights[0]
             if height in self.heights:
                 return height
-            if self._height(ours) == height:
+            if self._heights(ours) == heights:
                 states = self._state(go, height), self._state(ours, height)
-                if self._height(go) == self._height(ours) == height:
+                if self._heights(go) == self._heights(ours) == heights:
                     break
             assert time.monotonic() < deadline, "Icefall does not follow"
             time.sleep(_POLL_S)

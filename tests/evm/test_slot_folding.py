@@ -251,9 +251,16 @@ async def test_storage_that_cannot_be_read_makes_the_token_untrusted(tmp_path: P
 async def test_the_name_is_read_again_when_a_variable_changed(engine: str, has_layout: bool, tmp_path: Path) -> None:
     supply, name = (number.to_bytes(32, "big") for number in (2, 3))
     long_name = keccak256(name)  # where the text of a long name is
+    in_struct, allowance = keccak256(ANN), keccak256(BEN)  # in mappings
     store = open_store(tmp_path / f"a.{engine}")
     await put(store, BLOCKS[:1])
     cases: list[tuple[dict[bytes, tuple[int, int]], bool]] = [
+        ({in_struct: (1, 2)}, True),
+        ({in_struct: (0, 18)}, True),
+        ({allowance: (0, 300)}, False),  # which a log tells
+        ({allowance: (300, 293)}, False),  # spent by the transfer of the block
+        ({allowance: (293, 300), in_struct: (18, 300)}, True),  # one log explains one word
+        ({allowance: (300, 293), in_struct: (300, 292)}, True),
         ({}, False),
         ({supply: (12, 17)}, False),  # what the block mints
         ({supply: (17, 99)}, True),
@@ -262,13 +269,16 @@ async def test_the_name_is_read_again_when_a_variable_changed(engine: str, has_l
     ]
     for number, (words, is_read_again) in enumerate(cases, start=2):
         await store.write(lambda tx: tx.run("update token set read_at = 1000"))
-        made = block(number, [(ZERO_ADDRESS, EVE, 5)])
+        made = block(number, [(ZERO_ADDRESS, EVE, 5), (ANN, BEN, 7)])
+        rows = msgspec.structs.replace(made.rows, approvals=[(TOKEN, 300)])
+        balances = {LAYOUT.slot_of(EVE, 0): (5 * number - 10, 5 * number - 5)} if has_layout else {}
+        changed = {**words, **balances}
         text = b"\n".join(
-            msgspec.json.encode({"0x" + key.hex(): f"0x{change[side]:064x}" for key, change in words.items()})
+            msgspec.json.encode({"0x" + key.hex(): f"0x{change[side]:064x}" for key, change in changed.items()})
             for side in (0, 1)
         )
         slots, others = ({TOKEN: TokenStorage(LAYOUT, [text])}, {}) if has_layout else ({}, {TOKEN: [text]})
-        await put(store, [msgspec.structs.replace(made, slots=slots, other_storage=others)])
+        await put(store, [msgspec.structs.replace(made, rows=rows, slots=slots, other_storage=others)])
         ((read_at, retry_at),) = store.read("select read_at, retry_at from token")
         assert (read_at is None) == is_read_again, number
         assert not is_read_again or retry_at == 1060

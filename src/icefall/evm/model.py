@@ -308,6 +308,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     raw: RawRows = NO_RAW
     nft_ranges: tuple[NftRange, ...] = ()
     messenger_events: tuple[MessengerEventRow, ...] = ()
+    approvals: tuple[tuple[bytes, int], ...] = ()  # contract, and the allowance that a log of it says is stored
 
 
 class NativeRow(msgspec.Struct, frozen=True, gc=False):

@@ -23,6 +23,7 @@ from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.packed import TokenStorage
 from icefall.evm.status import REFOLD_META, RefoldProgress, decode_refold
 from icefall.evm.storing.batch import NO_LAYOUT
+from icefall.evm.storing.changed_words import changed_slots
 from icefall.evm.storing.refolding import (
     SQL,
     BlockSlots,
@@ -33,7 +34,6 @@ from icefall.evm.storing.refolding import (
     finish_token,
     old_tokens,
 )
-from icefall.evm.storing.slot_folding import changed_slots
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.evm.storing.writing import SQL as WRITES
 from icefall.upstream.client import InvalidAnswer

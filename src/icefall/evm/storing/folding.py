@@ -16,6 +16,7 @@ from icefall.evm.layouts.formulas import KEY_STORED
 from icefall.evm.model import ERC721, ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID, BY_NUMBER, TokenStandard
+from icefall.evm.storing.changed_words import KeyedWords
 from icefall.evm.storing.id_slots import IdChanges, SlotChange, address_of
 from icefall.evm.storing.nft_ranges import RangeFolding
 from icefall.evm.storing.slot_folding import Erc20Balances, Folded, Pair, SlotFolding, SlotKeys, Tokens
@@ -117,19 +118,22 @@ class BalanceFolding:
             self._owners[token, token_id] = owner
         self._ranges.load(batch, first_new)
 
-    def add(self, block: BlockToFold, unmoved: Set[Pair] = frozenset()) -> None:
-        """Fold the next block; `load` must have been called. `unmoved`: those whom its logs name without a transfer."""
+    def add(self, block: BlockToFold, unmoved: Set[Pair] = frozenset()) -> dict[bytes, KeyedWords | None]:
+        """Fold the next block; `load` must have been called. `unmoved`: those whom its logs name without a transfer.
+        Return what changed of the storage of tokens besides known balances and owners; None: it cannot be read."""
         rows, storage, by_slots = block
         number = rows.block.number
         self._add_erc20(rows, storage)
-        if storage:
-            self._slots.add(number, self._baselines, unmoved)
+        left = self._slots.add(number, self._baselines, unmoved) if storage else {}
         for standard, changes in zip(BY_ID, rows.id_deltas, strict=True):
             by_logs = _by_logs(changes, by_slots.tokens, standard.number) if by_slots.tokens else changes
             self._add_of_ids(standard, by_logs, number)
         self._add_nfts(rows, by_slots.tokens)
         if by_slots.tokens:
             self._add_by_slots(rows, by_slots)
+            left |= by_slots.left
+            left |= dict.fromkeys(by_slots.unreadable)
+        return left
 
     @property
     def written(self) -> dict[str, int]:

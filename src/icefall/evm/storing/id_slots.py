@@ -15,7 +15,8 @@ from icefall.evm.layouts.formulas import KEY_STORED, StorageLayout, unclaimed_ke
 from icefall.evm.model import ERC20, ERC721, ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID
-from icefall.evm.storing.slot_folding import Tokens, changed_slots, is_plain_variable
+from icefall.evm.storing.changed_words import KeyedWords, changed_slots, is_plain_variable
+from icefall.evm.storing.slot_folding import Tokens
 from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL, AddressIds
 from icefall.wire.errors import WireError
@@ -63,6 +64,7 @@ class IdChanges(NamedTuple):
     changes: Sequence[SlotChange]
     unclaimed: Sequence[UnclaimedWord]
     unreadable: Sequence[bytes]  # tokens of which a change was missed
+    left: Mapping[bytes, KeyedWords]  # by token: the words that are no owner or amount of a known key
 
     def addresses(self) -> Iterator[bytes]:
         """The addresses that the changes speak of."""
@@ -76,7 +78,7 @@ class IdChanges(NamedTuple):
                     yield address_of(value)
 
 
-NO_CHANGES = IdChanges({}, (), (), ())
+NO_CHANGES = IdChanges({}, (), (), (), {})
 
 
 def address_of(value: int) -> bytes:
@@ -121,11 +123,13 @@ class IdSlots:
         for rows, of_block, tokens, missed in zip(batch, blocks, with_ids, unreadable, strict=True):
             changes: list[SlotChange] = []
             unclaimed: list[UnclaimedWord] = []
+            left: dict[bytes, KeyedWords] = {}
             for one in of_block:
                 changes += self._of_names(one)
-                self._of_others(one, rows.block.number, changes, unclaimed)
+                if one.changed:
+                    left[one.token] = self._of_others(one, rows.block.number, changes, unclaimed)
             standards = {token: storage.layout.standard for token, storage in tokens.items()}
-            found.append(IdChanges(standards, changes, unclaimed, missed))
+            found.append(IdChanges(standards, changes, unclaimed, missed, left))
         return found
 
     # -- what is stored ----------------------------------------------------------------------------------------
@@ -178,10 +182,14 @@ class IdSlots:
             lacks = lacks and true != (history[-1][1] if history else 0)
             yield SlotChange(one.token, layout.standard, key, slot, before, after, True, is_new, whole, history, lacks)
 
-    def _of_others(self, one: _Decoded, number: int, changes: list[SlotChange], unclaimed: list[UnclaimedWord]) -> None:
-        """Add the slots that no log of the block names."""
+    def _of_others(
+        self, one: _Decoded, number: int, changes: list[SlotChange], unclaimed: list[UnclaimedWord]
+    ) -> KeyedWords:
+        """Add the slots that no log of the block names. Return those whose key is not known."""
+        left = []
         for text, words in one.changed.items():
             if is_plain_variable(text):
+                left.append((text, words))
                 continue
             slot, key = key_of(text), self._known.get((one.token, text))
             if key is not None:
@@ -190,10 +198,13 @@ class IdSlots:
                 changes.append(
                     SlotChange(one.token, one.layout.standard, key, slot, before, after, False, False, whole)
                 )
-            elif self._room.take(one.token, self._ids.known(one.token), number):
+                continue
+            left.append((text, words))
+            if self._room.take(one.token, self._ids.known(one.token), number):
                 word = word_of(words[1])
                 unclaimed.append(UnclaimedWord(one.token, unclaimed_key(slot), number, word))
                 self._unclaimed.setdefault((one.token, unclaimed_key(slot)), []).append((number, word))
+        return left
 
 
 def _decoded(rows: BalanceChanges, tokens: Tokens, unreadable: list[bytes]) -> Iterator[_Decoded]:

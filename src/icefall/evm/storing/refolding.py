@@ -16,8 +16,9 @@ from icefall.evm.encoding import block_of, pack_uint, position_of, unpack_uint
 from icefall.evm.layouts.formulas import KEY_STORED, StorageLayout, unclaimed_key, unpack_layout
 from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.storing import holders
+from icefall.evm.storing.changed_words import is_plain_variable
 from icefall.evm.storing.rollback import count_rollback
-from icefall.evm.storing.slot_folding import Pair, is_plain_variable
+from icefall.evm.storing.slot_folding import Pair
 from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL as WRITES
 from icefall.wire.evm.storage import Words, key_of, key_text

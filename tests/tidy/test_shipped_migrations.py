@@ -78,6 +78,8 @@ MIGRATIONS = {
     "node/0109_l1_moves.sqlite.sql": "fd5dd476e0e70971",
     "node/0110_observed_node.postgres.sql": "fa90d2ae1eef7fff",
     "node/0110_observed_node.sqlite.sql": "5fdd86ff79444221",
+    "node/0111_address_txs.postgres.sql": "ab1697b5049054f1",
+    "node/0111_address_txs.sqlite.sql": "ab1697b5049054f1",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

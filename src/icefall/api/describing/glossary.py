@@ -56,6 +56,7 @@ FIELDS: dict[str, str] = {
     "cumulativeTransactions": "Transactions of the chain up to and including this block.",
     "txHash": "Hash of the transaction.",
     "txStatus": "1: it succeeded. 0: it failed.",
+    "txState": "`indexed`, `included` in a block that is not indexed yet, `pending`, or `unknown` to the upstream.",
     "txType": "Type of the transaction (EIP-2718).",
     "gasLimit": "Gas that was allowed.",
     "gasUsed": "Gas that was used.",

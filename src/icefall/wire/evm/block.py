@@ -8,7 +8,7 @@ import msgspec
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexAddresses, HexNumbers, HexReader, HexTexts, amount, data, fixed, minimal
-from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, Receipt, Withdrawal
+from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, PlacedTx, Receipt, Withdrawal
 
 T = TypeVar("T")
 _NO_BLOOM = bytes(256)
@@ -51,6 +51,10 @@ class _TxText(msgspec.Struct, gc=False, rename="camel"):
     access_list: list[_AccessText] | None = None
     authorization_list: list[_AuthorizationText] | None = None
     blob_versioned_hashes: list[str] | None = None
+
+
+class _PlacedTxText(_TxText, gc=False, rename="camel"):
+    block_number: str | None = None
 
 
 class _WithdrawalText(msgspec.Struct, gc=False, rename="camel"):
@@ -140,6 +144,7 @@ _block = msgspec.json.Decoder(_BlockText | None)
 _any_block = msgspec.json.Decoder(_AnyBlockText | None)
 _bare = msgspec.json.Decoder(_BareText)
 _any_bare = msgspec.json.Decoder(_AnyBareText)
+_tx = msgspec.json.Decoder(_PlacedTxText)
 _receipts = msgspec.json.Decoder(list[_ReceiptText] | None)
 
 
@@ -168,6 +173,16 @@ def decode_header(raw: bytes) -> DecodedBlock:
             return _to_block(_any_bare.decode(raw), (), HexTexts(), unknown_fields=True)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"header: {error}") from error
+
+
+def decode_tx(raw: bytes) -> PlacedTx:
+    """Decode the `result` of eth_getTransactionByHash."""
+    try:
+        text = _tx.decode(raw)
+        texts = HexTexts()
+        return PlacedTx(_TxReader(texts).read(text), _maybe(texts.count.__getitem__, text.block_number))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
+        raise WireError(f"transaction: {error}") from error
 
 
 def decode_receipts(raw: bytes, texts: HexTexts | None = None) -> tuple[Receipt, ...] | None:

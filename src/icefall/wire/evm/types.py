@@ -116,6 +116,13 @@ class DecodedBlock(msgspec.Struct, frozen=True, gc=False):
     size: int | None = None  # bytes of the encoded block, as the node says; no hash covers it
 
 
+class PlacedTx(msgspec.Struct, frozen=True, gc=False):
+    """A transaction, and the number of its block; None: no block holds it yet."""
+
+    tx: EvmTx
+    block: int | None
+
+
 class EventLog(msgspec.Struct, frozen=True, gc=False):
     address: bytes
     topics: tuple[bytes, ...]

@@ -93,7 +93,7 @@ class LiveChain:
         """Send a transaction; False: the node does not take it, or something that was sent before spent its input."""
         answer = self.compared.ask_go("issueTx", {"tx": checksum_hex.encode(tx.raw), "encoding": "hex"})
         if "result" not in answer:
-            self.refused[f"{type(tx.unsigned).__name__}: {answer['error']['message'][:90]}"] += 1
+            self.refused[f"{type(tx.unsigned).__name__}: {answer['error']['message'][-90:]}"] += 1
             return False
         if hasattr(tx.unsigned, "stake"):
             self.compared.stakes.append(tx.txid)

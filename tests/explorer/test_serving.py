@@ -1,5 +1,6 @@
 """How the Explorer is served: addresses, headers, caching, prefixes, and what turns it off."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,23 @@ def test_scripts_write_no_markup_and_name_no_other_host() -> None:
         assert found == set(), path
         assert " style=" not in text, path
     assert OURS["/"].body.count(b"<script") == 2  # main.js, and the one whose hash is in the policy
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    """Those that a page loads later (`import()`) may lead back."""
+    imports = {
+        path: {
+            posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+            for name in re.findall(r'^(?:import|export)[^"]*from "([^"]+)"', file.body.decode(), re.MULTILINE)
+        }
+        for path, file in OURS.items()
+        if path.endswith(".js")
+    }
+    assert all(imports.keys() >= names for names in imports.values())
+    while free := [path for path, names in imports.items() if not names & imports.keys()]:
+        for path in free:
+            del imports[path]
+    assert sorted(imports) == [], "these import each other"
 
 
 @needs_chromium

@@ -26,7 +26,7 @@ KINDS = {bytes: "bytea", int: "bigint", str: "text"}
 ITEMS, HOLDER, BATCH = 5, 6, 5_000  # a token, who receives it, and how much of it with every 1000th block
 ROWS = (
     "insert into address select i, decode(lpad(to_hex(i), 40, '0'), 'hex') from generate_series(1, 40) i",
-    "insert into block select i, sha256(i::text::bytea), '', i, 20, '', '', '', '', '', i, 1, '' "
+    "insert into block select i, sha256(i::text::bytea), '', i, 20, '', '', '', '', '', i, 1, '', null, null, null "
     f"from generate_series(0, {BLOCKS - 1}) i",
     f"create temp table n as select i, i / {PER_BLOCK} as block, i % {PER_BLOCK} as index "
     f"from generate_series(0::bigint, {BLOCKS * PER_BLOCK - 1}) i",

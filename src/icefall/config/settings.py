@@ -131,7 +131,8 @@ class ChainConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     name: Annotated[types.Text, Setting("", "Name shown to users.")]
     aliases: Annotated[types.Words, Setting("", "Other names the chain answers to.")]
     description: Annotated[types.Text, Setting("", "A sentence about the chain.")]
-    blockchain_id: Annotated[types.Id, Setting("", "Its ID on the network; empty reads it from the chain.")]
+    blockchain_id: Annotated[types.Id, Setting(
+        "", "Its ID on the network, where neither the chain itself nor a P-Chain that is stored here tells it.")]
     subnet_id: Annotated[types.Id, Setting("", "The subnet it belongs to.")]
     vm_id: Annotated[types.Id, Setting("", "The virtual machine it runs.")]
     token: Annotated[TokenConfig, types.TABLE, Setting("", "Its native token.", keys=settings_of(TokenConfig))]

@@ -35,7 +35,10 @@ create table block (
     fees_spent bytea not null,
     cumulative_txs bigint not null,
     next_address bigint not null,
-    touched bytea not null
+    touched bytea not null,
+    fee_recipient bytea,
+    size bigint,
+    fees_burned bytea
 );
 
 -- # Transactions
@@ -360,11 +363,13 @@ create table token (
     metadata_version bigint not null default 0,
     layout bytea,
     layout_since bigint,
-    layout_standard bigint
+    layout_standard bigint,
+    words_dropped_since bigint
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
 create index token_layout_since on token (layout_since) where layout_since is not null;
+create index token_words_dropped on token (words_dropped_since) where words_dropped_since is not null;
 create index token_by_name on token (lower(name collate "C"), token) where name is not null;
 create index token_by_symbol on token (lower(symbol collate "C")) where symbol is not null;
 
@@ -658,15 +663,16 @@ join tx t on t.tx_at = d.tx_at
 join address c on c.id = d.creator
 join address s on s.id = t.sender;
 
--- A row says whether a token's stored balances can be trusted: they are what its storage holds, or its logs agreed with
--- its state at every audit, and there was one since its first transfer.
+-- A row says whether a token's stored balances can be trusted: they are what its storage holds, or they agreed with its
+-- state at every audit, and there was one since its first transfer.
 create view token_trust as
 select token, standards, standards_since,
     untrusted_since is not null or (
-        not coalesce(layout_since = first_block and standards = layout_standard, false)
+        not coalesce(
+            layout_since = first_block and standards = layout_standard and words_dropped_since is null, false)
         and first_block > coalesce((select max(block) from audit), -1)
     ) as is_untrusted,
     case when untrusted_since is not null then 'logs'
-        when layout_since = first_block and standards = layout_standard then 'storage'
+        when layout_since = first_block and standards = layout_standard and words_dropped_since is null then 'storage'
         when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

@@ -85,9 +85,9 @@ def run(verb: str, config: Config, sockets: dict[str, ListeningSocket]) -> int:
         _start(supervisor, verb, config, sockets, replay)
         if verb == INDEXES:  # what is indexed already is served before
             supervisor.start(WEBHOOKS)
+            supervisor.start(EXPORTS)
         if verb == INDEXES and config.chain:
             supervisor.start(INDEXER)
-            supervisor.start(EXPORTS)
         put_process_file(own_file, processes)
         print(start_text, flush=True)
         code = supervisor.watch()

@@ -151,6 +151,9 @@ delete from slot_change where token = :token and holder = :holder and block in (
 -- name: drop_layout
 update token set layout = null, layout_since = null, layout_standard = null where layout_since > :ancestor;
 
+-- name: restore_words
+update token set words_dropped_since = null where words_dropped_since > :ancestor;
+
 -- The tokens that a standard's transfers above the ancestor moved.
 -- name: moved_{standard}
 select distinct +token from {standard} where log_at >= :from_log;

@@ -8,6 +8,7 @@ from msgspec import Raw
 from icefall.api.data.render.context import PIECE, AnswerContext, in_pieces
 from icefall.api.data.render.text import RawJson, json_text, quoted
 from icefall.api.data.render.tokens import NFT_TOKENS, erc20_token, party
+from icefall.api.http.structs import address_text
 from icefall.evm.encoding import INDEX_BITS
 from icefall.evm.model import ERC20
 from icefall.evm.reading.model import BlockRead, FullTxRead, InternalRead, TransferRead, TxLocation, TxParts, TxRead
@@ -85,12 +86,28 @@ Lists = Sequence[list[str]]  # the transfers of each standard, and then the inte
 
 def block(chain_id: str, row: BlockRead) -> RawJson:
     """Render an EvmBlock."""
-    return Raw(
-        f'{{"chainId":{quoted(chain_id)},"blockNumber":"{row.number}","blockTimestamp":{row.time},'
+    return Raw(f"{{{_whole_block_fields(chain_id, row)}}}")
+
+
+def block_details(chain_id: str, row: BlockRead) -> RawJson:
+    """Render an EvmBlockDetails."""
+    more = ""
+    if row.fee_recipient is not None:
+        more += f',"feeRecipient":"{address_text(row.fee_recipient)}"'
+    if row.size is not None:
+        more += f',"size":{row.size}'
+    if row.fees_burned is not None:
+        more += f',"feesBurned":"{row.fees_burned}"'
+    return Raw(f"{{{_whole_block_fields(chain_id, row)}{more}}}")
+
+
+def _whole_block_fields(chain_id: str, row: BlockRead) -> str:
+    return (
+        f'"chainId":{quoted(chain_id)},"blockNumber":"{row.number}","blockTimestamp":{row.time},'
         f'"blockHash":"0x{row.block_hash.hex()}","txCount":{row.tx_count},"baseFee":"{row.base_fee}",'
         f'"gasUsed":"{row.gas_used}","gasLimit":"{row.gas_limit}","gasCost":"{row.gas_cost}",'
         f'"parentHash":"0x{row.parent_hash.hex()}","feesSpent":"{row.fees_spent}",'
-        f'"cumulativeTransactions":"{row.cumulative_txs}"}}'
+        f'"cumulativeTransactions":"{row.cumulative_txs}"'
     )
 
 

@@ -32,7 +32,7 @@ from icefall.api.networks.handlers.utxos import Places
 from icefall.api.networks.network import Networks
 from icefall.api.networks.schema.c_chain import ChainUtxosParams
 from icefall.api.networks.schema.transactions import ListedTxsParams
-from icefall.api.networks.schema.validators import NetworkValidatorsParams, RewardsParams
+from icefall.api.networks.schema.validators import NetworkValidatorsParams, PaidRewardsParams
 from icefall.compose.rest_apps import data_app
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import Stores, stores_of
@@ -117,7 +117,7 @@ def _lists(owner: bytes) -> Iterator[tuple[str, str, str]]:
     active = NetworkValidatorsParams(network="fuji", subnet_id=PRIMARY, validation_status="active")
     target += "&validationStatus=active"
     yield "active validators", *both(target, "validators", active, _FIRST.seq + 20 * STAKER_EVERY)
-    rewards = RewardsParams(network="fuji", addresses=written)
+    rewards = PaidRewardsParams(network="fuji", addresses=written)
     yield "rewards", *both(f"/rewards{of}", "paidRewards", rewards, _FIRST.position + 20 * STAKER_EVERY)
 
 

@@ -360,8 +360,7 @@ def _disable(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     assert isinstance(tx.unsigned, t.DisableL1ValidatorTx)
     validator = state.l1_validator(tx.unsigned.validation_id)
     _refund(state, tx, seq, validator)
-    if validator.is_active:
-        state.put_l1(msgspec.structs.replace(validator, end_accumulated_fee=0))
+    state.put_l1(msgspec.structs.replace(validator, end_accumulated_fee=0))  # noted too where it was inactive already
 
 
 _EFFECTS: dict[type, Callable[[PlatformState, t.PlatformTx, int], None]] = {

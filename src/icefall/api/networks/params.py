@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from icefall.api.http.rest_params import BLOCK_NUMBER, HASH, TIMESTAMP, RestParamType, one_of, whole
 from icefall.api.http.structs import InvalidValue
+from icefall.evm.enriching.reader import CURRENCIES
 from icefall.wire.errors import WireError
 from icefall.wire.ids import NODE_ID_PREFIX, SHORT_ID_SIZE, id_from_text, node_id_from_text
 from icefall.wire.pvm import types as pvm
@@ -190,4 +191,5 @@ DelegationStatus = Annotated[str | None, one_of("active", "pending", "completed"
 ValidatorSort = Annotated[
     str, one_of("blockIndex", "delegationCapacity", "timeRemaining", "delegationFee", "uptimePerformance")
 ]
+MaybeCurrency = Annotated[str | None, one_of(*CURRENCIES)]
 ManyPageSize = Annotated[int, whole(1, 10_000)]

@@ -332,7 +332,7 @@ class Delivery:
         webhook = await self._registry.webhook(webhook_id)
         if webhook is not None and webhook.is_active:
             self._log.warn("webhook switched off", webhook=webhook_id, reason=reason)
-            await self._registry.put(msgspec.structs.replace(webhook, status=INACTIVE, reason=reason))
+            await self._registry.change(webhook_id, self._clock(), status=INACTIVE, reason=reason)
 
     async def _tidy(self) -> None:
         """Say that this process is at work, and now and then delete what is old and switch off what is too far

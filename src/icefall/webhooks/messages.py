@@ -210,13 +210,20 @@ class WebhookMessages:
     async def pending(self, webhook: str) -> int:
         return int((await self._reader.rows(SQL.pending_of, {"webhook": webhook}))[0][0])
 
-    async def replay(self, messages: Sequence[str], now: float) -> int:
-        """Send messages again that were delivered, failed or dropped; return how many."""
+    async def replay(self, webhook: str, messages: Sequence[str], now: float) -> int:
+        """Send messages of a webhook again that were delivered or failed; return how many."""
 
         def change(tx: Transaction) -> int:
-            return sum(tx.run(SQL.replay_message, {"id": one, "now": now}) for one in messages)
+            where = {"webhook": webhook, "now": now}
+            return sum(tx.run(SQL.replay_message, {"id": one, **where}) for one in messages)
 
         return await self._store.write(change)
+
+    async def replay_range(self, webhook: str, which: MessageFilter, count: int, now: float) -> int:
+        """Send the newest messages of a range again, whatever their status in `which`; return how many."""
+        where = {"webhook": webhook, "count": count, "now": now, **msgspec.structs.asdict(which)}
+        del where["status"]
+        return await self._store.write(lambda tx: tx.run(SQL.replay_range, where))
 
     async def add_test(self, webhook: str, chain_id: str, message: str, body: bytes, now: float) -> None:
         """Add a message that is about no event."""
@@ -239,7 +246,7 @@ def _take_over(tx: Transaction, chain_id: str, event: OutboxEvent, number: int, 
         if sent is None:
             continue
         tx.run(SQL.drop_message, {"id": sent.id, "now": now})
-        if sent.attempts and sent.body is not None:
+        if sent.body is not None:  # an attempt was made, if not since it was replayed
             number += 1
             taken_back = removal_id(event.id, removal)
             block = block_of(event.tx_at)

@@ -75,7 +75,7 @@ def test_a_webhook_is_switched_off_after_the_last_attempt_and_can_go_on(scene: S
             scene.now += delay
         off = await stored(scene, webhook)
         assert (off.status, off.reason) == ("inactive", f"a message was not taken in {ATTEMPTS_MAX} attempts")
-        assert len(sends.sent) == ATTEMPTS_MAX * len(hashes)
+        assert len(sends.sent) == (ATTEMPTS_MAX - 1) * len(hashes) + 1, "the last attempt of one of them ends all"
         sends.answer = lambda _: Outcome(200)
         await scene.registry.change(webhook.id, scene.now, status="active", reason="")
         await scene.delivery(sends).drain()
@@ -116,11 +116,11 @@ def test_two_processes_share_the_work_and_one_that_dies_loses_nothing(scene: Sce
             await hung.wait()
             return Outcome(200)
 
-        dying, sends = scene.delivery(hangs, per_webhook=3), Sends()
-        assert await dying.round() == 3
+        dying, sends = scene.delivery(hangs), Sends()
+        assert await dying.round()
         other = scene.delivery(sends)
         await other.drain()
-        assert sends.hashes() == hashes[3:], "what another process sends is left to it"
+        assert sends.hashes() == hashes[1:], "what another process sends is left to it"
         scene.now += LEASE_S  # and it was killed
         await other.drain()
         assert sorted(sends.hashes()) == sorted(hashes)

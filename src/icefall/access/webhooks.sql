@@ -143,14 +143,23 @@ on conflict (id) do nothing;
 -- name: message
 select {message} from webhook_message where id = :id;
 
--- Serves: delivery. The webhooks that have something to send.
+-- Serves: delivery. The active webhooks that have something to send: one seek for each, however many messages wait.
 -- name: due_webhooks
-select distinct webhook from webhook_message where status = 'pending' and next_at <= :now;
+select {columns} from webhook
+where status = 'active' and exists (
+  select 1 from webhook_message
+  where webhook_message.webhook = webhook.id and webhook_message.status = 'pending' and next_at <= :now
+);
 
--- Serves: delivery. The oldest messages of a webhook that may be tried.
+-- Serves: delivery. Only messages about activity wait for their block to be confirmed.
 -- name: due_messages
 select {message} from webhook_message
-where webhook = :webhook and status = 'pending' and next_at <= :now order by number limit :count;
+where webhook = :webhook and status = 'pending' and next_at <= :now and (kind <> 'activity' or block <= :confirmed)
+order by next_at, number limit :count;
+
+-- Serves: delivery in order.
+-- name: oldest_message
+select {message} from webhook_message where webhook = :webhook and status = 'pending' order by number limit 1;
 
 -- An attempt begins: no other process tries the message until it counts as lost.
 -- name: claim_message

@@ -21,6 +21,7 @@ from icefall.webhooks.model import (
     Attempt,
     Message,
     OutboxEvent,
+    Webhook,
     message_id,
     removal_id,
 )
@@ -103,13 +104,21 @@ class WebhookMessages:
 
     # -- delivery ------------------------------------------------------------------------------------------------
 
-    async def due_webhooks(self, now: float) -> list[str]:
-        return [webhook for (webhook,) in await self._reader.rows(SQL.due_webhooks, {"now": now})]
+    async def due_webhooks(self, now: float) -> list[Webhook]:
+        """The active webhooks that have something to send."""
+        return [Webhook(*row) for row in await self._reader.rows(SQL.due_webhooks, {"now": now})]
 
-    async def due(self, webhook: str, now: float, count: int) -> list[Message]:
-        """The oldest messages of a webhook that may be tried now."""
-        rows = await self._reader.rows(SQL.due_messages, {"webhook": webhook, "now": now, "count": count})
-        return [message_of(row) for row in rows]
+    async def due(self, webhook: str, now: float, count: int, confirmed: int) -> list[Message]:
+        """The messages of a webhook that may be tried now, about blocks up to `confirmed`: those first that wait for
+        the longest time."""
+        where = {"webhook": webhook, "now": now, "count": count, "confirmed": confirmed}
+        return [message_of(row) for row in await self._reader.rows(SQL.due_messages, where)]
+
+    async def due_in_order(self, webhook: str, now: float, confirmed: int) -> list[Message]:
+        """The oldest message of a webhook, if it may be tried now."""
+        rows = await self._reader.rows(SQL.oldest_message, {"webhook": webhook})
+        oldest = [message_of(row) for row in rows]
+        return [one for one in oldest if one.next_at <= now and (one.kind != ACTIVITY or one.block <= confirmed)]
 
     async def claim(self, messages: Sequence[Message], until: float) -> list[Message]:
         """Begin attempts; the messages that no other process has claimed meanwhile."""

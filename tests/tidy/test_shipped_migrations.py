@@ -36,6 +36,8 @@ MIGRATIONS = {
     "access/0105_webhook_filling.sqlite.sql": "95837deec682762a",
     "access/0106_contract_abis.postgres.sql": "540b046068dbc321",
     "access/0106_contract_abis.sqlite.sql": "01b80b30569a8b75",
+    "access/0107_waiting_messages.postgres.sql": "be9dd333276729f6",
+    "access/0107_waiting_messages.sqlite.sql": "be9dd333276729f6",
     "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
     "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
     "evm/0103_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",

@@ -245,6 +245,22 @@ def test_a_webhook_belongs_to_the_key_that_created_it(server: Server, keys: dict
     assert ask(server, "GET", f"/{made}", headers={"x-service-api-key": "made-up"}).status == 401
 
 
+def test_a_key_that_is_revoked_takes_its_webhooks_with_it(server: Server) -> None:
+    def new_key() -> dict[str, str]:
+        done = run_program("keys", "add", "--name=carol", f"--data-dir={server.data_dir}")
+        return {"x-service-api-key": done.stdout.split()[0]}
+
+    first, local = new_key(), created(server)["id"]
+    made = created(server, first)["id"]
+    run_program("keys", "revoke", "--name=carol", f"--data-dir={server.data_dir}")
+    assert ask(server, "GET", f"/{made}", headers=first).status == 403
+    again = new_key()
+    seen = result(server, "GET", f"/{made}", headers=again)
+    assert (seen["status"], seen["statusReason"]) == ("inactive", "its API key was revoked")
+    assert result(server, "PATCH", f"/{made}", {"status": "active"}, again)["status"] == "active"
+    assert result(server, "GET", f"/{local}")["status"] == "active", "those of others go on"
+
+
 def test_without_a_key_only_callers_on_this_machine_are_served(server: Server) -> None:
     made = created(server)["id"]
     for headers in ({"Origin": "https://elsewhere.example"}, {"X-Forwarded-For": "203.0.113.9"}):

@@ -42,7 +42,10 @@ def icm_message(context: MessageContext, message: JoinedMessage) -> IcmMessageRe
 
 def teleporter_message(context: MessageContext, message: JoinedMessage) -> TeleporterMessageResult:
     contract = address_text(message.first.event.messenger)
-    return TeleporterMessageResult(**_fields(context, message), teleporter_contract_address=contract)
+    newer = contract if message.sent is None else UNSET
+    return TeleporterMessageResult(
+        **_fields(context, message), teleporter_contract_address=contract, icm_contract_address=newer
+    )
 
 
 def _fields(context: MessageContext, message: JoinedMessage) -> dict[str, Any]:

@@ -238,9 +238,15 @@ class ExportRunner:
         for job_id in await self._registry.expired(now, _REMOVED):
             shutil.rmtree(self._folder / job_id, ignore_errors=True)
             await self._registry.forget_files(job_id)
-        for path in self._folder.iterdir():
-            if _JOB_FOLDER.fullmatch(path.name):
-                job = await self._registry.job(path.name)
-                if job is None or (job.expires is not None and job.expires <= now):
-                    shutil.rmtree(path, ignore_errors=True)
+        for path in self._job_folders():
+            job = await self._registry.job(path.name)
+            if job is None or (job.expires is not None and job.expires <= now):
+                shutil.rmtree(path, ignore_errors=True)
         await self._registry.drop_old(now)
+
+    def _job_folders(self) -> list[Path]:
+        try:
+            return [path for path in self._folder.iterdir() if _JOB_FOLDER.fullmatch(path.name)]
+        except OSError as error:  # jobs end with this reason; the folder may come back
+            self._log.error("the folder of exports cannot be read", folder=str(self._folder), error=str(error))
+            return []

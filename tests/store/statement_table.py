@@ -126,6 +126,8 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
         "GET /v1/address/{address}/chains": (5, 10, 10),
         "GET /v1/blocks": (2, 6, 6),
         "GET /v1/chains/{chainId}/blocks": (1, 1, 2),
+        "GET /v1/chains/{chainId}/tokens/{address}/logo": (1, 1, 2),
+        "GET /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}/picture": (2, 3, 3),
         "GET /v1/chains/{chainId}/blocks:listDetails": (1, 1, 2),
         "GET /v1/chains/{chainId}/blocks/{blockId}": (1, 1, 2),
         "GET /v1/chains/{chainId}/blocks/{blockId}/details": (1, 1, 2),

@@ -62,6 +62,8 @@ MIGRATIONS = {
     "evm/0112_words_dropped.sqlite.sql": "0e705a866b797f7d",
     "evm/0113_block_details.postgres.sql": "1c178e50c7b323a0",
     "evm/0113_block_details.sqlite.sql": "8b48c88137c7cc2f",
+    "evm/0114_touches.postgres.sql": "911ecd919a62219c",
+    "evm/0114_touches.sqlite.sql": "e3b0c44298fc1c14",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

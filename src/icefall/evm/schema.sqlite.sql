@@ -76,15 +76,6 @@ create table native_of (
     primary key (address, tx_at)
 ) without rowid;
 
--- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction. Key:
--- both. Serves: transactions of an address, of any kind.
--- in two parts
-create table touch_of (
-    address integer not null,
-    tx_at integer not null,
-    primary key (address, tx_at)
-) without rowid;
-
 -- A row is an internal transaction: a call or creation within a transaction that moved value or created a contract.
 -- Key: the transaction and the number of the call frame in it. Serves: internal transactions of a transaction.
 create table internal (
@@ -167,6 +158,15 @@ create table erc20_in (
     first_log integer not null, -- index in the block
     last_log integer not null,
     primary key (token, block)
+) without rowid;
+
+-- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction. Key:
+-- both. Serves: transactions of an address, of any kind.
+-- in two parts
+create table touch_of (
+    address integer not null,
+    tx_at integer not null,
+    primary key (address, tx_at)
 ) without rowid;
 
 -- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309). Key: the position of its log. Serves: transfers of a transaction, and through

@@ -59,14 +59,14 @@ insert into native_of_recent (address, tx_at) values (?, ?);
 insert into touch_of_recent (address, tx_at) values (?, ?);
 
 -- postgres: put_touch_of
-insert into touch_of (address, tx_at) values (?, ?);
+insert into touch_rest (address, tx_at) values (?, ?);
 
 -- name: put_{standard}
 insert into {standard} ({columns}) values ({marks});
 
 -- postgres: put_erc20
-insert into erc20 (log_at, tx_index, token, sender, recipient, value, sender_balance, recipient_balance)
-values (?, ?, ?, ?, ?, ?, ?, ?);
+insert into erc20 (log_at, tx_index, token, sender, recipient, value, sender_balance, recipient_balance, touches)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: put_erc20_in
 insert into erc20_in (token, block, first_log, last_log) values (?, ?, ?, ?);

@@ -114,7 +114,7 @@ STATEMENTS: dict[str, dict[str, tuple[int, int, int]]] = {
     "data": {
         "GET /v1/icm/messages/{messageId}": (4, 9, 9),
         "GET /v1/icm/messages": (19, 14, 14),
-        "GET /v1/icm/addresses/{address}/messages": (13, 20, 18),
+        "GET /v1/icm/addresses/{address}/messages": (13, 18, 18),
         "GET /v1/teleporter/messages/{messageId}": (4, 9, 9),
         "GET /v1/teleporter/messages": (19, 14, 14),
         "GET /v1/teleporter/addresses/{address}/messages": (13, 18, 18),

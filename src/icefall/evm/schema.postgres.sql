@@ -316,8 +316,8 @@ create table nft_held (
     primary key (owner, token_address, token_id)
 );
 
--- A row says: an audit at this block found that the ERC-721 token belongs to this owner by the contract's state, and
--- to another by its logs.
+-- A row says: an audit at this block, and at none before, found that the ERC-721 token belongs to this owner by the
+-- contract's state, and to another by its logs.
 create table nft_state_owner (
     owner bytea not null,
     token_address bytea not null,

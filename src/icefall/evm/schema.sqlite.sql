@@ -336,8 +336,8 @@ create table nft_held (
     primary key (owner, token_address, token_id)
 ) without rowid;
 
--- A row says: an audit at this block found that the ERC-721 token belongs to this owner by the contract's state, and to
--- another by its logs. The addresses are not numbers: the owner may be one that no log names. Key: as in `nft_held`.
+-- A row says: an audit at this block, and at none before, found that the ERC-721 token belongs to this owner by the
+-- contract's state, and to another by its logs. The addresses are not numbers: the owner may be one that no log names. Key: as in `nft_held`.
 -- Serves: ERC-721 balances of an owner that no log names.
 create table nft_state_owner (
     owner blob not null,

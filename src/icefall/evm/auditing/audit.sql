@@ -126,12 +126,14 @@ select 1 from token where token = :token and untrusted_since is null;
 update token set untrusted_since = :block
 where token = :token and (untrusted_since is null or untrusted_since > :block);
 
--- name: drop_state_owner
-delete from nft_state_owner where token_address = :token_address and token_id = :token_id;
+-- Owners that were found long before. A later one stays beside it: a rollback may take away either.
+-- name: drop_older_state_owners
+delete from nft_state_owner where token_address = :token_address and token_id = :token_id and block < :block;
 
 -- name: put_state_owner
 insert into nft_state_owner (owner, token_address, token_id, token, block)
-values (:owner, :token_address, :token_id, :token, :block) on conflict (owner, token_address, token_id) do nothing;
+values (:owner, :token_address, :token_id, :token, :block) on conflict (owner, token_address, token_id) do update
+set block = excluded.block where nft_state_owner.block > excluded.block;
 
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1

@@ -2,7 +2,7 @@
 other may be the token's name, symbol or decimals, wherever the contract stores them.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from icefall.evm.layouts.formulas import NAMESPACES, WORD
@@ -62,7 +62,7 @@ class LoggedChanges:
     def __init__(self, changes: BalanceChanges, approvals: Iterable[tuple[bytes, int]]) -> None:
         self._changes = changes
         self._approvals = approvals
-        self._by_token: dict[bytes, _Logged] = {}  # made when it is needed
+        self._by_token: defaultdict[bytes, _Logged] = defaultdict(_Logged)  # made when it is needed
 
     def leave_some(self, token: bytes, words: KeyedWords, *, has_layout: bool) -> bool:
         """Tell whether they leave some of these words unexplained. `has_layout`: no balances of known holders are among
@@ -75,7 +75,7 @@ class LoggedChanges:
     def _leave_some(self, token: bytes, words: KeyedWords, *, has_layout: bool) -> bool:
         if not self._by_token:
             self._read()
-        logged = self._by_token.get(token, _Logged())
+        logged = self._by_token.get(token) or _Logged()
         is_supply_left = True
         for key, (word_before, word_after) in words:
             after = word_of(word_after)
@@ -96,23 +96,23 @@ class LoggedChanges:
         of = self._by_token
         for held in self._changes.erc20_deltas:
             if held.holder != ZERO_ADDRESS:
-                logged = of.setdefault(held.token, _Logged())
+                logged = of[held.token]
                 logged.supply += held.delta
                 logged.balances[held.delta] += 1
                 if held.delta < 0:
                     logged.others[held.delta] += 1
         for one in (one for changes in self._changes.id_deltas for one in changes):
-            of.setdefault(one.token, _Logged()).balances[one.delta] += 1
+            of[one.token].balances[one.delta] += 1
         counts: Counter[tuple[bytes, bytes]] = Counter()
         for nft in self._changes.nft_owners:
             change = int.from_bytes(nft.owner, "big") - int.from_bytes(nft.owner_before, "big")
-            of.setdefault(nft.token, _Logged()).balances[change] += 1
+            of[nft.token].balances[change] += 1
             counts[nft.token, nft.owner_before] -= 1
             counts[nft.token, nft.owner] += 1
         for (token, _), count in counts.items():
             of[token].others[count] += 1
         for token, value in self._approvals:
-            of.setdefault(token, _Logged()).approved[value] += 1
+            of[token].approved[value] += 1
 
 
 def _taken(explained: Counter[int], value: int) -> bool:

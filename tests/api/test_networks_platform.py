@@ -68,3 +68,32 @@ def test_every_field_of_every_output(scene: NetworkScene, naive: NaivePlatform) 
         compared += len(expected)
     assert compared > 100
     assert PRIMARY not in {made.utxo.asset_id for made in naive.history.made.values()}
+
+
+def test_the_last_activity_is_the_newest_output_made_or_consumed(scene: NetworkScene, naive: NaivePlatform) -> None:
+    """A promised reward or a stake that is given back is none."""
+    events: dict[bytes, list[int]] = {}
+    for made in naive.history.made.values():
+        for address in made.inner.owners.addresses:
+            events.setdefault(address, []).append(made.time)
+            if made.spent is not None:
+                events[address].append(made.spent[1])
+    for one in naive.shared.outputs.values():
+        if one.destination == naive.shared.p != one.source and one.spent_time is not None:
+            for address in one.owners:
+                events.setdefault(address, []).append(one.spent_time)
+    for address, times in events.items():
+        text = bech32.encode(naive.hrp, address)
+        shown = scene.result(f"{P}/lastActivityTimestampByAddresses?addresses={text}")
+        assert shown["timestamp"] == max(times)
+        tx = scene.result(f"{P}/transactions/{shown['txHash']}") if int(shown["blockNumber"]) else None
+        if tx is not None:
+            key = "consumedUtxos" if shown["isConsumed"] else "emittedUtxos"
+            (utxo,) = [one for one in tx[key] if one["utxoId"] == shown["utxoId"]]
+            assert text in utxo["addresses"]
+    payees = {
+        text for tx in walked(scene, f"{P}/transactions", "transactions") for text in tx.get("rewardAddresses", ())
+    }
+    without = payees - {bech32.encode(naive.hrp, address) for address in events}
+    for text in without:
+        assert scene.get(f"/v1/networks/fuji{P}/lastActivityTimestampByAddresses?addresses={text}")[0] == 404

@@ -122,7 +122,7 @@ def _webhooks(verb: str, argv: list[str]) -> int:
 
 
 def _exports(verb: str, argv: list[str]) -> int:
-    """Write the files of exports that were ordered over the API, until stopped."""
+    """Write the files of exports of EVM chains that were ordered over the API, until stopped."""
     words, _, settings = split_words(argv, {})
     config = _loaded(verb, settings).config
     _expect(words, 0)
@@ -259,7 +259,7 @@ VERBS = (
         ("show", "show ID: its state, and its newest messages with what became of them."),
         ("replay", "replay ID --message=ID, or --first=BLOCK --last=BLOCK, or --since=TIME --until=TIME."),
         ("test", "test ID: sends a message that is about no transaction."))),
-    Verb("exports", "Write the files of exports that were ordered over the API.", _exports),
+    Verb("exports", "Write files of exports of EVM chains that were ordered over the API; `up` writes all.", _exports),
     Verb("forget", "Delete what is stored of an EVM chain, after asking.", _forget, "CHAIN", (
         ("CHAIN", "Its EVM chain ID, or its name or an alias in icefall.toml."),
         ("--yes", "Do not ask."))),

@@ -19,7 +19,7 @@ from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import PageRange
 from icefall.evm.standards import STANDARDS
 from icefall.exports import histories, merging, running, sources
-from icefall.exports.model import CANCELLED, COMPLETED, DAY_S, FAILED, RUNNING, TRUNCATED, day_of
+from icefall.exports.model import CANCELLED, COMPLETED, DAY_S, EVM, FAILED, RUNNING, TRUNCATED, day_of
 from icefall.exports.registry import LOST_S, RUNNING_MAX
 from icefall.exports.rows import COLUMNS, decimal_text, encoded
 
@@ -153,7 +153,7 @@ def test_blocks_that_come_later_are_not_in_the_file(tmp_path: Path, monkeypatch:
         before = await listed(scene.chain, address)
         job = await scene.order([address])
         runner = scene.runner()
-        await runner._registry.next(RUNNER, scene.now)
+        await runner._registry.next(RUNNER, [EVM], scene.now)
         state = await runner._begin(job, 0)
         await scene.jobs.put_state(job.id, RUNNER, state, scene.now)
         await scene.put(every[20:])
@@ -174,7 +174,7 @@ def test_a_job_whose_last_block_is_rolled_back_begins_anew(tmp_path: Path, monke
         job = await scene.order([address])
         runner = scene.runner()
         state = await runner._begin(job, 0)
-        await scene.jobs.next(RUNNER, scene.now)
+        await scene.jobs.next(RUNNER, [EVM], scene.now)
         await scene.jobs.put_state(job.id, RUNNER, state, scene.now)
         await scene.store.roll_back(every[-3].block.number)
         await scene.drain(runner)
@@ -330,7 +330,7 @@ def test_a_lost_folder_is_written_anew_and_one_of_another_folder_is_taken_over_l
         await scene.put(blocks())
         job = await scene.order(most_active(1))
         runner = scene.runner()
-        taken = await scene.jobs.next("another folder", scene.now)
+        taken = await scene.jobs.next("another folder", [EVM], scene.now)
         assert taken is not None
         state = await runner._begin(job, 0)
         await scene.jobs.put_state(

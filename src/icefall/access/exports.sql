@@ -27,10 +27,12 @@ insert into export_job ({columns})
 values (:id, :owner, :type, :request, :status, :message, :next_date, :state, :rows, :bytes, :file, :created, :updated,
   :turn, :runner, :expires);
 
--- The job that has waited for longest. One of another folder counts as lost when nothing has worked on it for long.
+-- The job that has waited for longest, of the types that a process can write. One of another folder counts as lost when
+-- nothing has worked on it for long.
 -- name: next_export
 select {columns} from export_job
-where status = 'running' and (runner = '' or runner = :runner or turn < :lost) order by turn limit 1;
+where status = 'running' and type in (select value from json_each(:types))
+  and (runner = '' or runner = :runner or turn < :lost) order by turn limit 1;
 
 -- name: claim_export
 update export_job set runner = :runner, turn = :now

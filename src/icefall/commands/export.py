@@ -145,7 +145,7 @@ def _chain_name(config: Config, text: str) -> str:
 
 
 def run_export_jobs(config: Config) -> int:
-    """`icefall exports`: write the files of exports that callers of the API order, until it is stopped."""
+    """`icefall exports`: write the files of exports of EVM chains that callers order, until it is stopped."""
     config = ready_to_run_alone(config)
     name_process()
     return asyncio.run(run_exports(config, supervised=False, with_engine=False))

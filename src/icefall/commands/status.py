@@ -44,7 +44,8 @@ class ProgramState(msgspec.Struct, frozen=True, rename="camel"):
 
 class ChainState(msgspec.Struct, frozen=True, rename="camel"):
     """`lag`: blocks behind the head. `block_at`: when the newest block was made, in Unix time. `upstreams`: each with
-    why it cannot be used, empty if it can. `is_reporting`: its indexer has reported lately."""
+    why it cannot be used, empty if it can. `is_reporting`: its indexer has reported lately. `warning`: what is wrong
+    with its settings, although it is indexed."""
 
     id: str
     name: str
@@ -58,6 +59,7 @@ class ChainState(msgspec.Struct, frozen=True, rename="camel"):
     upstreams: dict[str, str] = {}
     last_problem: str = ""
     last_problem_at: int = 0
+    warning: str = ""
     is_reporting: bool = False
 
 
@@ -190,6 +192,7 @@ async def _chain(stores: Stores, chain_id: str, name: str) -> ChainState:
         upstreams={one.name: _why_not(one, stored, now) for one in stored.upstreams},
         last_problem=stored.last_problem,
         last_problem_at=int(stored.last_problem_at),
+        warning=stored.warning,
         is_reporting=now - stored.at <= SILENT_S,
     )
 
@@ -276,6 +279,7 @@ def _chain_lines(chain: ChainState, now: float) -> list[str]:
     how = ", synced" if chain.synced else rate
     lines = [f"chain {chain.id}{f' ({chain.name})' if chain.name else ''}: {where}{age}{lag}{how}"]
     lines += [f"  problem: {chain.problem}"] if chain.problem else []
+    lines += [f"  warning: {chain.warning}"] if chain.warning else []
     lines += [f"  upstream {name}: {problem or 'usable'}" for name, problem in chain.upstreams.items()]
     return lines
 

@@ -57,7 +57,7 @@ def chain_check(chain: ChainConfig, stores: Stores, *, is_indexed_here: bool) ->
         found = await chain_health(reader, time.time())
         details = found.details
         if details:
-            blockchain_id = blockchain_id or await reader.meta("blockchain_id") or ""
+            blockchain_id = await reader.meta("blockchain_id") or blockchain_id
             consensus = await _consensus(reader, connected=found.is_fresh)
             details = consensus | details | await location.details()
         if found.problem:

@@ -59,7 +59,8 @@ def export_services(config: Config, jobs: ExportJobs, reader: BlockingReader, ne
 
 
 async def run_exports(config: Config, *, supervised: bool, with_engine: bool) -> int:
-    """Write files of exports until stopped; return the process's exit code."""
+    """Write files of exports until stopped; return the process's exit code. Those of the primary network are left to a
+    program with an engine."""
     stopped: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     def stop(code: int) -> None:
@@ -79,8 +80,9 @@ async def run_exports(config: Config, *, supervised: bool, with_engine: bool) ->
             config, stores, method_names(config.method_signatures), None if with_engine else reader, log
         )
         folder, rows_max = Path(config.export_dir), config.export_rows_max
-        primary = PrimaryExports(Networks(served_network(config, stores) if with_engine else None))
-        sources: dict[str, JobSource] = {EVM: EvmSource(served.directory), **dict.fromkeys(COLUMNS, primary)}
+        sources: dict[str, JobSource] = {EVM: EvmSource(served.directory)}
+        if with_engine:  # only a program with the network's settings reads the primary network
+            sources |= dict.fromkeys(COLUMNS, PrimaryExports(Networks(served_network(config, stores))))
         writing = ExportRunner(jobs.registry, sources, folder, runner, log, rows_max=rows_max)
         running = asyncio.create_task(writing.run())
         following = asyncio.create_task(served.refresh_forever())

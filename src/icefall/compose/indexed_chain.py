@@ -17,6 +17,7 @@ from icefall.evm.indexing.binding import Binding, bind
 from icefall.evm.indexing.decoder import BlockDecoder, DecoderDied
 from icefall.evm.indexing.filling import RawFilling
 from icefall.evm.indexing.follower import BlockRange, EvmFollower
+from icefall.evm.indexing.linking import ChainLinking, Created
 from icefall.evm.indexing.message_filling import MessageFilling
 from icefall.evm.indexing.reorgs import ReorgRules
 from icefall.evm.indexing.state_lookups import ContractCache
@@ -46,7 +47,7 @@ _FAILED = "its latest call failed; the log says why"
 
 
 class IndexedChain:
-    """One chain. It owns its store and closes it."""
+    """One chain. It owns its store and closes it. `created`: reads what the P-Chain created with its EVM chain ID."""
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class IndexedChain:
         log: Log,
         *,
         outbox: Outbox | None = None,
+        created: Created | None = None,
         audit_interval: int,
         verify_roots: bool,
         reorg_depth_max: int,
@@ -65,7 +67,6 @@ class IndexedChain:
     ) -> None:
         self._outbox = outbox = outbox or Outbox(chain.id)
         self._chain = chain
-        self.name = chain.name or chain.id
         self.log = log
         self._store = GuardedStore(store, guard)
         self._chain_store = ChainStore(
@@ -82,6 +83,7 @@ class IndexedChain:
         self._background = upstream_of(chain, self._chain_store, log)
         self.auditor = Auditor(self._chain_store, self._background, audit_interval, log)
         self._contracts = ContractCache(self._chain_store, self._upstream, self._messengers)
+        self._linking = ChainLinking(self._status_store, chain.id, id_or_empty(chain.blockchain_id), created, log)
         self._kept = kept = StoredRaw(chain.store_logs, chain.store_traces)
         self._webhook_filling = self._webhooks(decoder, verify_roots=verify_roots)
         self._message_filling = MessageFilling(self._store, self._background, self._messengers)
@@ -123,15 +125,19 @@ class IndexedChain:
         return messengers_of(self._chain)
 
     @property
+    def name(self) -> str:
+        return self._chain.name or self._chain.id
+
+    @property
     def source(self) -> str:
         """The upstream that blocks are fetched from; empty while none can be used."""
         return self._upstream.source_name()
 
     async def follow(self) -> None:
-        blockchain_id = id_or_empty(self._chain.blockchain_id)
-        binding = Binding(self._chain.id, blockchain_id, self.follower.first_block, self._chain.traces)
-        blockchain_id = await bind(self._chain_store, self._upstream, binding, self.log, self._report)
-        self._contracts.native_asset_id = avax_asset_of(blockchain_id)
+        configured = id_or_empty(self._chain.blockchain_id)
+        binding = Binding(self._chain.id, configured, self.follower.first_block, self._chain.traces)
+        reported = await bind(self._chain_store, self._upstream, binding, self.log, self._report)
+        self._contracts.native_asset_id = avax_asset_of(await self._linking.update(reported))
         if has_unwanted_marks(self._chain_store.read, self._kept):
             # From the next block on they would be wrong. This is little, and written on a full disk too.
             await self._status_store.write(partial(drop_marks, kinds=self._kept))
@@ -215,6 +221,10 @@ class IndexedChain:
                 problem = str(error)
             await self._background.clock.sleep(0 if more else _COUNT_EVERY_S if not problem else _FILL_RETRY_S)
 
+    async def link(self) -> None:
+        """Follow which blockchain of its network this chain is."""
+        await self._linking.look_forever(self._background)
+
     async def fill_webhooks(self) -> None:
         """Match webhooks with blocks that were stored before they were created, while there are no new blocks."""
         problem = ""
@@ -262,6 +272,7 @@ class IndexedChain:
                 audits_done=tip is not None and self.auditor.is_done(tip),
                 blocks_per_s=self._rate.per_second(now, self.follower.status.blocks),
                 upstreams=_upstream_states(self._upstream),
+                warning=self._linking.warning,
             )
             await self._status_store.put_meta({"status": encode_status(status)})
             self._status_stored = status

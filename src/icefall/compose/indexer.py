@@ -8,6 +8,7 @@ import asyncio
 import gc
 import time
 from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from icefall.access.usage_store import UsageStore
 from icefall.compose.child import watch_stop
 from icefall.compose.indexed_chain import IndexedChain
 from icefall.compose.node_setup import chain_log_name, configured_network, log_rotation, node_logs
+from icefall.compose.stored_platform import StoredPlatform
 from icefall.compose.stores import Stores, stores_of
 from icefall.compose.webhooks import chain_outbox
 from icefall.config.settings import ChainConfig, Config
@@ -87,6 +89,7 @@ class _Indexing:
     def __init__(self, config: Config, logs: Logs, decoder: BlockDecoder, *, retries: bool) -> None:
         self._config = config
         self.stores = stores_of(config)
+        self._platform = StoredPlatform(self.stores)
         self._logs = logs
         self._decoder = decoder
         self._retries = retries
@@ -140,7 +143,7 @@ class _Indexing:
             await asyncio.gather(following, return_exceptions=True)
 
     def _open(self, entry: ChainConfig) -> IndexedChain:
-        chain = _indexed_chain(entry, self._config, self.stores, self._logs, self._decoder)
+        chain = _indexed_chain(entry, self._config, self.stores, self._platform, self._logs, self._decoder)
         self.statuses[chain.name] = chain.follower.status
         settings = _enrich_settings(entry, self._config)
         calls = chain.serve_calls(Path(self._config.data_dir))
@@ -151,6 +154,7 @@ class _Indexing:
             chain.fill_raw(),
             chain.fill_messages(),
             chain.fill_webhooks(),
+            chain.link(),
             calls,
         )
         self._background[chain] = [asyncio.create_task(loop) for loop in loops]
@@ -180,11 +184,12 @@ class _Indexing:
     async def close(self) -> None:
         for chain in list(self._background):
             await self._close(chain)
+        self._platform.close()
         self.stores.close()
 
 
 def _indexed_chain(
-    chain: ChainConfig, config: Config, stores: Stores, logs: Logs, decoder: BlockDecoder
+    chain: ChainConfig, config: Config, stores: Stores, platform: StoredPlatform, logs: Logs, decoder: BlockDecoder
 ) -> IndexedChain:
     first = chain.start_block if config.first_block is None else config.first_block
     blocks = BlockRange(first, config.last_block, chain.confirmations)
@@ -202,6 +207,7 @@ def _indexed_chain(
             decoder,
             logs[chain_log_name(chain)],
             outbox=chain_outbox(config, stores, chain.id),
+            created=partial(platform.blockchain_ids, int(chain.id)),
             audit_interval=config.audit_interval,
             verify_roots=proves_roots(chain, config),
             reorg_depth_max=config.reorg_depth_max,

@@ -11,6 +11,7 @@ import msgspec
 
 from icefall.access.store import read_chain_configs, stored_chain_configs
 from icefall.compose.shared_chains import with_chain_texts
+from icefall.compose.stored_platform import StoredPlatform
 from icefall.compose.stores import Stores
 from icefall.config.settings import ChainConfig, Config
 from icefall.db.engine import BlockingReader, StoreError
@@ -61,7 +62,8 @@ class ServedChains:
         self._texts: list[str] = []
         self._served: dict[str, _Served] = {}
         self._retired: list[tuple[float, RequestState]] = []
-        self.directory = ChainDirectory([], self._close, stores.replicas)
+        self._platform = StoredPlatform(stores)
+        self.directory = ChainDirectory([], self._close, stores.replicas, self._platform)
         if stores.replicas is not None and log is not None:
             stores.replicas.report = partial(_report_replica, log)
         if shared is not None:
@@ -129,6 +131,7 @@ class ServedChains:
         for one in self._served.values():
             if one.state is not None:
                 await one.state.close()
+        self._platform.close()
         self._stores.close()
 
 

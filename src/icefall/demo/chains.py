@@ -28,7 +28,7 @@ CHAINS = (
             "id": "43112",
             "name": "Recorded C-Chain",
             "description": "The C-Chain of a local network, recorded; it gets no new blocks.",
-            "blockchain_id": "2CA6j5zYzasynPsFeNoqWkmTCt3VScMvXUZHbfDJ8k3oGzAPtU",
+            "blockchain_id": "2owdGqyG6FFzTHy5qhenDXQcEghvr571KZE3gSfRJERSJinuwC",
             "subnet_id": "11111111111111111111111111111111LpoYY",
             "vm_id": "mgj786NP7uDwBCcq6YwThhaN8FLyybkCa4zBWTQbNgmK6k9A6",
             "token": _AVAX | {"description": "Pays for transactions."},

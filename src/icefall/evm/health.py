@@ -45,6 +45,8 @@ async def chain_health(chain: ChainReader, now: float) -> ChainHealth:
         details["secondsSinceProgress"] = max(0, int(now - status.progress_at))
     if status.degraded:
         details["degraded"] = list(status.degraded)
+    if status.warning:
+        details["warning"] = status.warning
     counts = {name: status.counts.get(name, 0) for name in COUNTED}
     is_available = tip is not None and _advances(status, now)
     problem = _problem(status, now) or ("" if tip is not None else "no block is indexed yet")

@@ -50,10 +50,12 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
     counts: dict[str, int] = {}  # since the index began, across restarts
     blocks_per_s: float = 0.0  # stored over the last half minute
     upstreams: tuple[UpstreamStatus, ...] = ()
+    warning: str = ""  # what is wrong with the settings, although the chain is indexed
 
 
 COUNTED = (
     *("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_blocks", "fetched_bytes", "audits_dropped"),
+    "words_dropped",
 )
 
 
@@ -70,6 +72,7 @@ def status_of(
     audits_done: bool = False,
     blocks_per_s: float = 0.0,
     upstreams: tuple[UpstreamStatus, ...] = (),
+    warning: str = "",
 ) -> ChainStatus:
     """Make the status to be stored. `before`: the counts of earlier runs. `clock_now`: `now` on the follower's own
     clock. `previous`: the status that was stored last, maybe by an earlier run. `is_usable`: an upstream can be
@@ -100,6 +103,7 @@ def status_of(
         counts=counts,
         blocks_per_s=round(blocks_per_s, 2),
         upstreams=upstreams,
+        warning=warning,
     )
 
 

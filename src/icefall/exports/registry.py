@@ -1,6 +1,6 @@
 """Export jobs in the access store: ordered there by workers, and taken from there by the process that writes files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar
 from uuid import uuid4
 
@@ -79,10 +79,10 @@ class ExportRegistry:
 
     # -- for the process that writes files -----------------------------------------------------------------------
 
-    async def next(self, runner: str, now: float) -> ExportJob | None:
-        """Claim the running job that has waited for longest."""
+    async def next(self, runner: str, types: Iterable[str], now: float) -> ExportJob | None:
+        """Claim the running job of these types that has waited for longest."""
         where = {"runner": runner, "lost": now - LOST_S}
-        rows = await self._reader.rows(SQL.next_export, where)
+        rows = await self._reader.rows(SQL.next_export, where | {"types": list(types)})
         if not rows:
             return None
         job = ExportJob(*rows[0])

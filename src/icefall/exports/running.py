@@ -16,8 +16,7 @@ from pathlib import Path
 import msgspec
 
 from icefall.db.disk import free_space
-from icefall.db.engine import StoreError
-from icefall.errors import NotFound
+from icefall.errors import NotFound, Unavailable
 from icefall.evm.reading.one_history import in_one_history
 from icefall.exports.model import (
     COMPLETED,
@@ -51,8 +50,8 @@ class TooManyRows(Exception):
 
 
 class ExportRunner:
-    """Runs the jobs of a folder. `sources`: of the types of jobs. `runner`: the ID of the folder. `rows_max`: of one
-    job."""
+    """Runs the jobs of a folder. `sources`: of the types of jobs; those of other types are left to another process.
+    `runner`: the ID of the folder. `rows_max`: of one job."""
 
     def __init__(
         self,
@@ -78,8 +77,8 @@ class ExportRunner:
         while True:
             try:
                 is_idle = not await self.step()
-            except StoreError as error:
-                self._log.warn("exports wait for a store", error=str(error))
+            except Unavailable as error:
+                self._log.warn("exports wait for a store or a chain", error=str(error))
                 is_idle = True
             if is_idle:
                 await asyncio.sleep(IDLE_S)
@@ -90,14 +89,14 @@ class ExportRunner:
         if now >= self._clean_at:
             self._clean_at = now + CLEAN_S
             await self.clean()
-        job = await self._registry.next(self._runner, now)
+        job = await self._registry.next(self._runner, self._sources, now)
         if job is None:
             return False
         await self._turn(job)
         return True
 
     async def _turn(self, job: ExportJob) -> None:
-        """Work on a job. What goes wrong in a store passes by; everything else ends the job."""
+        """Work on a job. It waits while a store cannot be used or a chain is bootstrapping; everything else ends it."""
         try:
             if problem := await self._problem(job):
                 await self._end(job, ExportEnd(status=FAILED, message=problem))
@@ -109,7 +108,7 @@ class ExportRunner:
                 await self._read_days(job, state)
         except (PartsLost, EndReplaced):
             await self._begin_anew(job)
-        except StoreError:
+        except Unavailable:
             raise
         except NotFound as error:
             await self._end(job, ExportEnd(status=FAILED, message=str(error)))
@@ -239,9 +238,15 @@ class ExportRunner:
         for job_id in await self._registry.expired(now, _REMOVED):
             shutil.rmtree(self._folder / job_id, ignore_errors=True)
             await self._registry.forget_files(job_id)
-        for path in self._folder.iterdir():
-            if _JOB_FOLDER.fullmatch(path.name):
-                job = await self._registry.job(path.name)
-                if job is None or (job.expires is not None and job.expires <= now):
-                    shutil.rmtree(path, ignore_errors=True)
+        for path in self._job_folders():
+            job = await self._registry.job(path.name)
+            if job is None or (job.expires is not None and job.expires <= now):
+                shutil.rmtree(path, ignore_errors=True)
         await self._registry.drop_old(now)
+
+    def _job_folders(self) -> list[Path]:
+        try:
+            return [path for path in self._folder.iterdir() if _JOB_FOLDER.fullmatch(path.name)]
+        except OSError as error:  # jobs end with this reason; the folder may come back
+            self._log.error("the folder of exports cannot be read", folder=str(self._folder), error=str(error))
+            return []

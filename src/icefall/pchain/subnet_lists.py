@@ -12,6 +12,7 @@ from icefall.pchain.store import L1_REMOVED, l1_validator_of_row, subnet_of
 from icefall.xchain.store import NEWEST
 
 SQL = load("icefall.pchain", "subnet_lists.sql")
+EVM_SQL = load("icefall.pchain", "evm_chains.sql")
 
 
 class ListedSubnet(NamedTuple):
@@ -57,6 +58,15 @@ class SubnetLists(PeriodLists):
     async def listed_chain(self, chain_id: bytes) -> ListedChain | None:
         rows = await self._store.rows(SQL.chain, {"chain_id": chain_id})
         return _chain(rows[0]) if rows else None
+
+    async def blockchain_ids(self, evm_chain_id: int) -> list[bytes]:
+        """The blockchains whose genesis has this EVM chain ID, oldest first. Anyone can create another one with it."""
+        rows = await self._store.rows(EVM_SQL.blockchain_ids, {"evm_chain_id": evm_chain_id})
+        return [chain_id for (chain_id,) in rows]
+
+    async def evm_chain_ids(self, chain_ids: Sequence[bytes]) -> dict[bytes, int]:
+        """The EVM chain IDs of those of these blockchains that are EVM chains."""
+        return dict(await self._store.rows_of_each(EVM_SQL.evm_chain_ids, [(one,) for one in chain_ids]))
 
     async def chains_of(self, subnet_ids: Sequence[bytes]) -> dict[bytes, list[ListedChain]]:
         """The blockchains of subnets, oldest first."""

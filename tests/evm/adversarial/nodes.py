@@ -178,7 +178,7 @@ class Geth(Node):
 
 
 @contextmanager
-def anvil() -> Iterator[Node]:
+def anvil(chain_id: int = CHAIN_ID) -> Iterator[Node]:
     binary = shutil.which("anvil")
     if binary is None:
         if platform.machine() != "x86_64":
@@ -186,10 +186,12 @@ def anvil() -> Iterator[Node]:
         folder = npm_folder(Path(__file__).parent.parent / "anvil")
         binary = str(folder / "node_modules" / "@foundry-rs" / "anvil-linux-amd64" / "bin" / "anvil")
     # Shanghai: the last rules under which a contract can be destroyed and made again.
-    command = [binary, "--chain-id", str(CHAIN_ID), "--hardfork", "shanghai", "--silent"]
+    command = [binary, "--chain-id", str(chain_id), "--hardfork", "shanghai", "--silent"]
     command += ["--timestamp", str(FIRST_BLOCK_TIME), "--order", "fifo", "--no-mining"]
-    with held_port() as port, _running(Anvil(f"http://127.0.0.1:{port}"), [*command, "--port", str(port)]) as node:
-        yield node
+    with held_port() as port:
+        own = Anvil(f"http://127.0.0.1:{port}")
+        with _running(own, [*command, "--port", str(port)], chain_id) as node:
+            yield node
 
 
 @contextmanager
@@ -227,14 +229,14 @@ def _geth_binary() -> str:
 
 
 @contextmanager
-def _running(node: Node, command: list[str]) -> Iterator[Node]:
+def _running(node: Node, command: list[str], chain_id: int = CHAIN_ID) -> Iterator[Node]:
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + START_LIMIT_S
         while True:
             assert process.poll() is None, f"{command[0]} ended with {process.returncode}"
             try:
-                assert int(node.call("eth_chainId"), 16) == CHAIN_ID
+                assert int(node.call("eth_chainId"), 16) == chain_id
                 break
             except OSError:
                 assert time.monotonic() < deadline, f"{command[0]} does not answer"

@@ -212,6 +212,7 @@ def _restated(tx: Transaction) -> list[Any]:
 def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
     """Statements about storage layouts, which the recorded chain has no reason to run."""
     ((token,),) = tx.rows("select min(token) from token")
+    ((address,),) = tx.rows("select address from address where id = ?", (token,))
     tx.run(WRITES_SQL.put_layout, {"layout": b"\1", "since": 5, "token": token, "standard": 1})
     tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
     tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"", b"\3")])
@@ -223,11 +224,18 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
         tx.rows_of_each(WRITES_SQL.tokens_with_unclaimed, [(token,)]),
         tx.rows_of_each(WRITES_SQL.unclaimed_words, [(token, b"unclaimed")]),
         tx.rows(WRITES_SQL.unclaimed_count, {"token": token, "most": 3}),
+        tx.rows(WRITES_SQL.unclaimed_words_of, {"address": address, "most": 3}),
         tx.rows("select * from slot_change"),
         tx.rows("select layout, layout_since, layout_standard from token where token = ?", (token,)),
         tx.rows(AUDIT_SQL.dropped_from),
     ]
     tx.run_many(ROLLBACK_SQL.drop_slot, [(token, b"claimed")])
+    tx.run(WRITES_SQL.put_words_dropped, {"token": token, "block": 7})
+    found += [
+        tx.rows("select words_dropped_since from token where token = ?", (token,)),
+        tx.rows(WRITES_SQL.unclaimed_words_of, {"address": address, "most": 3}),
+    ]
+    tx.run("update token set words_dropped_since = null where token = ?", (token,))
     tx.run(ROLLBACK_SQL.drop_slot_history, {"token": token, "holder": token, "key": b"unclaimed"})
     tx.run(AUDIT_SQL.clear_dropped_from)
     tx.run_many(ROLLBACK_SQL.drop_erc1155_history, [(-1, token, b"")])

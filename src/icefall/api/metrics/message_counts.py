@@ -21,12 +21,12 @@ from icefall.api.metrics.message_schema import (
     TeleporterValue,
 )
 from icefall.errors import BadRequest, Unavailable
-from icefall.evm.reading.directory import BlockchainIds, ChainDirectory, EvmChain, links_of
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.evm.reading.links import BlockchainIds, links_of
 from icefall.evm.reading.message_counts import AllCounts, ChainPair, MessageCounts, PairFilter
 from icefall.metrics.rollup import DAY_S, HOUR, HOUR_S, SPAN_NAMES, first_from, period_of, start_of
-from icefall.wire.errors import WireError
 from icefall.wire.evm.messages import RECEIVED, SENT
-from icefall.wire.ids import id_from_text, id_text
+from icefall.wire.ids import id_text
 
 PERIODS_READ = 128  # at once, with those that are empty
 ROUNDS_MAX = 32  # a page of a series with long gaps ends early, and the next one goes on
@@ -87,7 +87,7 @@ async def teleporter_metric(params: TeleporterMetricParams, chains: ChainDirecto
 async def _counted(params: IcmSummaryParams, chains: ChainDirectory) -> tuple[PairFilter, AllCounts]:
     """The pairs that a request asks for, and the counts of the chains of its network."""
     indexed = [chain for chain in chains.all() if await _has_blocks(chain)]
-    links = await links_of(indexed)
+    links = await links_of(chains, indexed)
     wanted = PairFilter(
         await _blockchain(params.src_blockchain_id, chains, links),
         await _blockchain(params.dest_blockchain_id, chains, links),
@@ -106,13 +106,7 @@ async def _has_blocks(chain: EvmChain) -> bool:
 
 
 async def _blockchain(name: str | None, chains: ChainDirectory, links: BlockchainIds) -> bytes | None:
-    """The blockchain ID of a chain by the name in a request. NotFound where it is neither one nor an indexed chain."""
-    if name is None:
-        return None
-    try:
-        return id_from_text(name)
-    except WireError:
-        return links.blockchain_id((await chains.find(name)).info.id)
+    return None if name is None else (await links.find(name, chains))[0]
 
 
 # -- series ------------------------------------------------------------------------------------------------------------

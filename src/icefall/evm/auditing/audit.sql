@@ -38,7 +38,7 @@ where log_at between :from_log and :to_log order by log_at, position limit :coun
 -- Only its rows say of which standards a contract was before it was deployed again: then all are looked at, which is -1.
 -- name: token
 select a.address, t.first_block, case when t.standards_since <> 0 then -1 else t.standards end, t.untrusted_since,
-    coalesce(t.standards = t.layout_standard and t.layout_since = t.first_block, false)
+    coalesce(t.standards = t.layout_standard and t.layout_since = t.first_block, false), t.words_dropped_since
 from token t join address a on a.id = t.token where t.token = :token;
 
 -- name: tokens_first_seen

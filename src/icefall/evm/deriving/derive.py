@@ -11,6 +11,7 @@ from icefall.evm.deriving.messages import messages, messenger_events
 from icefall.evm.deriving.nft_ranges import nft_ranges
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
+    approvals,
     changed_storage,
     holdings,
     metadata_changes,
@@ -61,6 +62,7 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         messages=tuple(messages(events, info.messengers)),
         skipped_logs=skipped,
         storage=changed_storage(full.diffs),
+        approvals=tuple(approvals(events)),
         nft_ranges=tuple(nft_ranges(moves.erc721_transfers)),
         messenger_events=tuple(messenger_events(full.receipts, info.messengers)),
     )

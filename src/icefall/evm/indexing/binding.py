@@ -34,9 +34,10 @@ class Contradiction(Exception):
 
 async def bind(
     store: ChainStore, upstream: EvmUpstream, binding: Binding, log: Log, report: Callable[[str], None]
-) -> bytes:
-    """Bind the store, and return the chain's ID on its network, if it has one. Waits until an upstream answers what is
-    configured, and until there is room on the disk; `report` gets what it waits for, and an empty text in the end.
+) -> bytes | None:
+    """Bind the store, and return the blockchain ID that the chain reports of itself. Waits until an upstream answers
+    what is configured, and until there is room on the disk; `report` gets what it waits for, and an empty text in the
+    end.
 
     StartRefused where configuration and store contradict each other.
     """
@@ -44,7 +45,7 @@ async def bind(
     pause, reported = _PAUSE_S[0], ""
     while True:
         try:
-            blockchain_id = await _bind_once(store, upstream, binding)
+            reported_by_chain = await _bind_once(store, upstream, binding)
         except (UpstreamFailure, Contradiction, DiskLow) as error:
             if str(error) != reported:
                 log.warn("the chain cannot be indexed yet, retrying", reason=str(error))
@@ -54,19 +55,21 @@ async def bind(
             pause = min(pause * 2, _PAUSE_S[1])
         else:
             report("")
-            return blockchain_id
+            return reported_by_chain
 
 
-async def _bind_once(store: ChainStore, upstream: EvmUpstream, binding: Binding) -> bytes:
+async def _bind_once(store: ChainStore, upstream: EvmUpstream, binding: Binding) -> bytes | None:
     problems = await upstream.probe_all()
     if not upstream.capabilities():
         raise Contradiction("no upstream answers: " + "; ".join(problems.values()))
-    meta = {"chain_id": binding.chain_id, "first_block": str(binding.first_block)}
-    blockchain_id = await _blockchain_id(upstream, binding)
-    if blockchain_id:
-        meta["blockchain_id"] = id_text(blockchain_id)
-    await store.put_meta(meta)
-    return blockchain_id
+    reported = await reported_id(upstream)
+    if reported and binding.blockchain_id and reported != binding.blockchain_id:
+        raise Contradiction(
+            f"chain {binding.chain_id}: blockchain_id is {id_text(binding.blockchain_id)}, the chain itself reports "
+            f"{id_text(reported)}: correct icefall.toml or its rpc address"
+        )
+    await store.put_meta({"chain_id": binding.chain_id, "first_block": str(binding.first_block)})
+    return reported
 
 
 def _check_stored(store: ChainStore, binding: Binding) -> None:
@@ -83,16 +86,10 @@ def _check_stored(store: ChainStore, binding: Binding) -> None:
         )
 
 
-async def _blockchain_id(upstream: EvmUpstream, binding: Binding) -> bytes:
-    """The configured one; where the chain itself reports one, both must agree."""
+async def reported_id(upstream: EvmUpstream) -> bytes | None:
+    """The blockchain ID that a chain reports of itself: empty if it has none, None if it does not answer."""
     try:
         (answer,) = await upstream.answers([ContractCall(_WARP, _GET_BLOCKCHAIN_ID)], await upstream.head())
     except UpstreamFailure:
-        return binding.blockchain_id
-    reported = b"" if isinstance(answer, Reverted) or len(answer) != 32 else answer
-    if reported and binding.blockchain_id and reported != binding.blockchain_id:
-        raise Contradiction(
-            f"chain {binding.chain_id}: blockchain_id is {id_text(binding.blockchain_id)}, the chain itself reports "
-            f"{id_text(reported)}: correct icefall.toml or its rpc address"
-        )
-    return binding.blockchain_id or reported
+        return None
+    return b"" if isinstance(answer, Reverted) or len(answer) != 32 else answer

@@ -29,6 +29,7 @@ from icefall.upstream.evm.errors import Aborted, NoState, Reverted
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 
 _CONTRACTS_CACHED = 100_000
+_WORD_TEXT = 72  # bytes of a changed word at least: its key and its value, in quotes
 _PROOFS_AT_ONCE = 8
 OWNERS_ASKED_MAX = 1_000  # in a block: of NFTs that it names without a change; the tokens of others become untrusted
 
@@ -75,15 +76,18 @@ class TokenLayouts:
         self._state = state
         self._known: dict[bytes, _Known] = {}
         self._proofs: dict[bytes, StorageLayout | None] = {}  # made ahead, of tokens that are first seen
+        self._words: dict[bytes, int] = {}  # at most so many words of the token are stored without a known holder
 
     def forget(self) -> None:
         self._known.clear()
         self._proofs.clear()
+        self._words.clear()
 
     def trim(self) -> None:
         """Bound the memory, only when every block it has seen is stored."""
         if len(self._known) > _CONTRACTS_CACHED:
             self._known.clear()
+            self._words.clear()
 
     # -- chunk by chunk ----------------------------------------------------------------------------------------
 
@@ -97,6 +101,7 @@ class TokenLayouts:
         stored = self._store.layouts(list(unread)) if unread else {}
         for address in unread:
             self._known[address] = _Known(True, stored[address]) if address in stored else _NO_TOKEN
+        self._words.update(self._store.unclaimed_words([one for one, layout in stored.items() if layout is not None]))
         new: dict[bytes, PackedBlock] = {}
         for rows in blocks:
             for token in _tokens(rows):
@@ -136,9 +141,17 @@ class TokenLayouts:
             if known.is_token:
                 (others if known.layout is None else texts).setdefault(address, []).append(text)
         slots = {
-            token: TokenStorage(layout, of_it) for token, of_it in texts.items() if (layout := self._layout(token))
+            token: TokenStorage(layout, of_it, self._may_lack_words(token, of_it))
+            for token, of_it in texts.items()
+            if (layout := self._layout(token))
         }
         return Advanced(slots, others, found)
+
+    def _may_lack_words(self, token: bytes, texts: Iterable[bytes]) -> bool:
+        """Tell whether words of a token may have been dropped by the end of the block. Most words have a holder, so
+        there are fewer: then a balance is read that is not needed."""
+        self._words[token] = words = self._words.get(token, 0) + sum(len(text) // _WORD_TEXT for text in texts)
+        return words > self._store.unclaimed_max
 
     def _layout(self, token: bytes) -> StorageLayout | None:
         return self._known[token].layout
@@ -256,8 +269,8 @@ def _balance_call(token: bytes, holder: bytes, token_id: int) -> ContractCall:
 
 
 def _partly_seen(block: ResolvedBlock) -> Mapping[bytes, TokenStorage]:
-    """The tokens of a block that are older than what was seen of their storage."""
-    return {token: one for token, one in block.slots.items() if not one.layout.is_whole}
+    """The tokens of a block whose storage may have changed unseen: they are older, or words were dropped."""
+    return {token: one for token, one in block.slots.items() if not one.layout.is_whole or one.may_lack_words}
 
 
 def _is_unchanged(storage: TokenStorage, holder: bytes, token_id: int) -> bool:

@@ -4,7 +4,7 @@ import ipaddress
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -42,10 +42,10 @@ from icefall.evm.reading.raw import RawReader, RawSource
 from icefall.evm.reading.tokens import TokenReader
 from icefall.evm.reading.transfers import LargeAnswers, TransferReader
 from icefall.wire.evm.abi_json import ContractAbi
-from icefall.wire.ids import id_from_text
 
 _CB58_MIN = 40  # a shorter name is not a blockchain ID
 _STORE_BITS = 64  # of the version of a store
+LINK_CHECK_S = 1.0  # a chain's blockchain ID is found by its indexer, maybe later
 RELEASE_CHECK_S = 1.0  # an indexer of another release may migrate a store that is read
 
 
@@ -210,6 +210,7 @@ class EvmChain:
         source: ContractSource | None = None,
     ) -> None:
         self.info = info
+        self._link, self._link_until = "", 0.0
         self._abis = abis
         self.reader = CheckedReader(reader, standbys)
         self._lists = StampedCache(partial(lists_of, self.reader))
@@ -273,13 +274,27 @@ class EvmChain:
         return await self.lists.token_details(tokens, currency)
 
     async def blockchain_id(self) -> str:
-        """Return the configured one, else what the indexer read from the chain; empty while it is unknown."""
-        if self.info.blockchain_id:
-            return self.info.blockchain_id
-        try:
-            return await self.blocks.meta("blockchain_id") or ""
-        except StoreError:
-            return ""
+        """Return what the indexer has found to be proven best, else the configured one; empty while it is unknown."""
+        now = time.monotonic()
+        if not self._link or now >= self._link_until:
+            try:
+                self._link = await self.blocks.meta("blockchain_id") or ""
+            except StoreError:
+                self._link = ""
+            self._link_until = now + LINK_CHECK_S
+        return self._link or self.info.blockchain_id
+
+
+class PlatformChains(Protocol):
+    """The EVM chains that the P-Chain has created, as far as it is stored here; also those that are not indexed."""
+
+    async def blockchain_ids(self, evm_chain_id: int) -> Sequence[bytes]:
+        """The blockchains whose genesis has this EVM chain ID, oldest first."""
+        ...
+
+    async def evm_chain_ids(self, chain_ids: Sequence[bytes]) -> Mapping[bytes, str]:
+        """The EVM chain IDs of these blockchains."""
+        ...
 
 
 class ChainVersion(NamedTuple):
@@ -303,9 +318,12 @@ class ChainDirectory:
         chains: Iterable[EvmChain],
         close: Callable[[], Awaitable[None]] | None = None,
         replicas: Replicas | None = None,
+        platform: PlatformChains | None = None,
     ) -> None:
-        """`close`: closes in the end what the chains share. `replicas`: the standbys from which they are read."""
+        """`close`: closes in the end what the chains share. `replicas`: the standbys from which they are read.
+        `platform`: names chains that are not indexed."""
         self._close = close
+        self.platform = platform
         self.replicas = replicas
         self.large_answers = LargeAnswers()
         self._changes = -1
@@ -331,12 +349,12 @@ class ChainDirectory:
             chain.use_abi_names()
 
     async def find(self, name: str) -> EvmChain:
-        """NotFound if there is none. A blockchain ID that is not configured is the one the indexer has read."""
+        """NotFound if there is none. A blockchain ID that is not configured is the one the indexer has found."""
         found = self._by_name.get(name) or self._by_alias.get(name.casefold())
         if found is not None:
             return found
         for chain in self._chains:
-            if len(name) > _CB58_MIN and not chain.info.blockchain_id and await chain.blockchain_id() == name:
+            if len(name) > _CB58_MIN and await chain.blockchain_id() == name:
                 return chain
         raise NotFound(f"chain {name[:100]} is not indexed here: see the list of chains")
 
@@ -363,25 +381,3 @@ class ChainDirectory:
     def all(self) -> list[EvmChain]:
         """Return all chains in the order of the configuration."""
         return self._chains
-
-
-class BlockchainIds:
-    """The blockchain IDs of the indexed chains: messages between chains name the other chain by it. Here they are
-    bytes; EVM chain IDs are texts, as the API shows them."""
-
-    def __init__(self, blockchain_ids: dict[str, bytes]) -> None:
-        self._blockchain_ids = blockchain_ids  # by EVM chain ID; empty: unknown
-        self._chain_ids = {one: chain for chain, one in blockchain_ids.items() if one}
-
-    def blockchain_id(self, chain: str) -> bytes:
-        """Return that of an indexed chain; empty if it is unknown."""
-        return self._blockchain_ids.get(chain, b"")
-
-    def evm_chain_id(self, blockchain_id: bytes) -> str:
-        """Return the EVM chain ID; empty if it is unknown."""
-        return self._chain_ids.get(blockchain_id, "")
-
-
-async def links_of(chains: Iterable[EvmChain]) -> BlockchainIds:
-    texts = {chain.info.id: await chain.blockchain_id() for chain in chains}
-    return BlockchainIds({chain: id_from_text(text) if text else b"" for chain, text in texts.items()})

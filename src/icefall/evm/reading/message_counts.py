@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from icefall.db.engine import Reader
 from icefall.db.statements import load
-from icefall.evm.reading.directory import BlockchainIds, EvmChain
+from icefall.evm.reading.directory import EvmChain
+from icefall.evm.reading.links import BlockchainIds
 from icefall.wire.evm.messages import RECEIVED, SENT
 
 SQL = load("icefall.evm.reading", "message_counts.sql")
@@ -104,7 +105,7 @@ class AllCounts:
         for start, kind, peer, messages in rows:
             if not messages:  # only sent again
                 continue
-            is_indexed = bool(self._known.evm_chain_id(peer))
+            is_indexed = self._known.is_indexed(peer)
             if kind == SENT and (own or not is_indexed):
                 yield start, ChainPair(own, peer), messages
             elif kind == RECEIVED and own and not is_indexed:

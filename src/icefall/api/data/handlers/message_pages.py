@@ -12,13 +12,14 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.data.handlers.chains import has_blocks
 from icefall.api.data.handlers.merging import ChainPart, MergeKey, cursor_at, merged, read_parts
-from icefall.api.data.render.messages import MessageContext, TokensByChain
+from icefall.api.data.render.messages import MessageContext, TokensByChain, sides_of
 from icefall.api.data.render.text import money_of
 from icefall.api.data.schema.messages import AddressMessagesParams, MessagesParams
 from icefall.api.dialect import Dialect
 from icefall.api.http.paging import Paging, cursor_of
 from icefall.evm.encoding import above
-from icefall.evm.reading.directory import BlockchainIds, ChainDirectory, EvmChain
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.evm.reading.links import BlockchainIds
 from icefall.evm.reading.messages import EventFilter, JoinedMessage, ListedEvent, Placed, joined
 
 ROUNDS_MAX = 4  # of reading what other chains know, for one page
@@ -100,7 +101,8 @@ async def joined_of(wanted: Mapping[EvmChain, Sequence[bytes]]) -> list[JoinedMe
 async def message_context(
     chains: ChainDirectory, links: BlockchainIds, dialect: Dialect, messages: Sequence[JoinedMessage]
 ) -> MessageContext:
-    """Read what is known of the tokens that fees are paid in: tokens of the chain that sent the message."""
+    """Read what is known of the tokens that fees are paid in, which are of the chain that sent the message, and of
+    chains that are not indexed."""
     by_chain: dict[str, set[bytes]] = {}
     for message in messages:
         if message.fee is not None and message.fee.amount:
@@ -113,4 +115,5 @@ async def message_context(
             tokens |= {
                 (chain.info.id, address): details[number] for address, number in numbers.items() if number in details
             }
+    await links.learn(side for message in messages for side in sides_of(links, message))
     return MessageContext(links, tokens, money_of(_CURRENCY, as_numbers=dialect.prices_are_numbers))

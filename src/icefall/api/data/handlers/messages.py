@@ -19,11 +19,10 @@ from icefall.api.data.schema.messages import (
 from icefall.api.dialect import Dialect
 from icefall.api.http.paging import Paging
 from icefall.errors import NotFound
-from icefall.evm.reading.directory import BlockchainIds, ChainDirectory, EvmChain, links_of
+from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.evm.reading.links import BlockchainIds, links_of
 from icefall.evm.reading.messages import EventFilter, JoinedMessage
-from icefall.wire.errors import WireError
 from icefall.wire.evm.messages import RECEIVED, SENT
-from icefall.wire.ids import id_from_text
 
 T = TypeVar("T")
 Show = Callable[[MessageContext, JoinedMessage], T]
@@ -67,14 +66,14 @@ async def _get(params: MessageParams, chains: ChainDirectory, dialect: Dialect, 
     found = await joined_of({chain: [params.message_id] for chain in await readable(chains)})
     if not found:
         raise NotFound(f"no indexed chain has a message {params.message_id.hex()}")
-    links = await links_of(chains.all())
+    links = await links_of(chains)
     return show(await message_context(chains, links, dialect, found), found[0])
 
 
 async def _list(
     params: MessagesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect, show: Show[T]
 ) -> tuple[list[T], str | UnsetType]:
-    links = await links_of(chains.all())
+    links = await links_of(chains)
     sides = _Sides(
         await _side(params.source_blockchain_id, chains, links),
         await _side(params.destination_blockchain_id, chains, links),
@@ -97,7 +96,7 @@ async def _list(
 async def _of_address(
     params: AddressMessagesParams, chains: ChainDirectory, paging: Paging, dialect: Dialect, show: Show[T]
 ) -> tuple[list[T], str | UnsetType]:
-    links = await links_of(chains.all())
+    links = await links_of(chains)
     filters = [
         one
         for kind in (SENT, RECEIVED)
@@ -142,11 +141,4 @@ class _Sides(NamedTuple):
 
 
 async def _side(name: str | None, chains: ChainDirectory, links: BlockchainIds) -> _Side | None:
-    """Find a chain by the name in a request. NotFound where it is neither indexed nor a blockchain ID."""
-    if name is None:
-        return None
-    try:
-        return _Side(id_from_text(name))
-    except WireError:
-        chain = (await chains.find(name)).info.id
-        return _Side(links.blockchain_id(chain), chain)
+    return None if name is None else _Side(*await links.find(name, chains))

@@ -30,7 +30,7 @@ PREFIXED_MAX = 10  # things of a kind on a chain that are listed for the beginni
 async def search(params: SearchParams, chains: ChainDirectory) -> SearchResult:
     """Search on all chains. Names come last: a block number may also be a part of a token's name."""
     wanted, size = read_text(params.query), params.page_size
-    found: list[Found] = [_chain(chain.info) for chain in chains.all() if _is_named(chain.info, params.query)]
+    found: list[Found] = [_chain(chain.info) for chain in chains.all() if await _is_named(chain, params.query)]
     indexed = [chain for chain in chains.all() if await has_blocks(chain)]
     for chain in indexed:
         found += await _exact(chain, wanted)
@@ -44,10 +44,11 @@ async def search(params: SearchParams, chains: ChainDirectory) -> SearchResult:
     return SearchResult(results=found[:size])
 
 
-def _is_named(info: ChainInfo, text: str) -> bool:
+async def _is_named(chain: EvmChain, text: str) -> bool:
     """Whether the text is a chain's ID, or a part of its name or its native token's; one character: its beginning."""
+    info = chain.info
     low, names = text.lower(), (info.shown_name.lower(), info.token.name.lower())
-    if text in (info.id, info.blockchain_id, *info.aliases) or low == info.token.symbol.lower():
+    if text in (info.id, await chain.blockchain_id(), *info.aliases) or low == info.token.symbol.lower():
         return True
     return any(low in name for name in names) if len(low) > 1 else any(name.startswith(low) for name in names)
 

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 
 from msgspec import UNSET
 
@@ -30,6 +29,7 @@ from icefall.api.http.structs import address_text, hash_text
 from icefall.errors import NotFound
 from icefall.evm.enriching.reader import NATIVE_ADDRESS
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
+from icefall.evm.reading.links import links_of
 from icefall.evm.reading.model import FullTxRead, InternalRead, MessageRead, TransferRead, TxParts
 from icefall.wire.ids import id_text
 
@@ -155,11 +155,11 @@ async def _network_token(chain: EvmChain, context: AnswerContext, tx_time: int, 
 
 
 async def _message(message: MessageRead, chain: EvmChain, chains: ChainDirectory) -> TeleporterMessageInfo:
-    """Render a message with both of its chains. The other one has its EVM chain ID if it is indexed here, else its
-    blockchain ID."""
-    peer = id_text(message.peer_blockchain_id)
-    with suppress(NotFound):
-        peer = (await chains.find(peer)).info.id
+    """Render a message with both of its chains. The other one has its EVM chain ID if it is indexed here or the P-Chain
+    names it, else its blockchain ID."""
+    links = await links_of(chains)
+    await links.learn([message.peer_blockchain_id])
+    peer = links.evm_chain_id(message.peer_blockchain_id) or id_text(message.peer_blockchain_id)
     source, destination = (chain.info.id, peer) if message.is_source else (peer, chain.info.id)
     return TeleporterMessageInfo(
         teleporter_message_id=hash_text(message.message_id),

@@ -18,7 +18,7 @@ from icefall.api.data.schema.messages import (
 from icefall.api.http.structs import address_text, hash_text
 from icefall.evm.enriching.reader import TokenDetails
 from icefall.evm.model import ZERO_ADDRESS
-from icefall.evm.reading.directory import BlockchainIds
+from icefall.evm.reading.links import BlockchainIds
 from icefall.evm.reading.messages import JoinedMessage, Placed
 from icefall.wire.evm.messages import Fee
 from icefall.wire.ids import id_text
@@ -42,15 +42,16 @@ def icm_message(context: MessageContext, message: JoinedMessage) -> IcmMessageRe
 
 def teleporter_message(context: MessageContext, message: JoinedMessage) -> TeleporterMessageResult:
     contract = address_text(message.first.event.messenger)
-    return TeleporterMessageResult(**_fields(context, message), teleporter_contract_address=contract)
+    newer = contract if message.sent is None else UNSET
+    return TeleporterMessageResult(
+        **_fields(context, message), teleporter_contract_address=contract, icm_contract_address=newer
+    )
 
 
 def _fields(context: MessageContext, message: JoinedMessage) -> dict[str, Any]:
     """The fields of both forms."""
     links, sent, received, body = context.links, message.sent, message.received, message.first.event.body
-    source = links.blockchain_id(sent.chain) if sent is not None else b""
-    source = source or (received.event.peer if received is not None else b"")
-    destination = (links.blockchain_id(received.chain) if received is not None else b"") or body.destination
+    source, destination = sides_of(links, message)
     return {
         "message_id": message.message_id.hex(),
         "source_blockchain_id": id_text(source) if source else "",
@@ -72,6 +73,15 @@ def _fields(context: MessageContext, message: JoinedMessage) -> dict[str, Any]:
         "destination_transaction": UNSET if received is None else _destination(received),
         "status": _status(message),
     }
+
+
+def sides_of(links: BlockchainIds, message: JoinedMessage) -> tuple[bytes, bytes]:
+    """The blockchain IDs of the chain that sent a message, empty if it is unknown, and of the one that it is for."""
+    sent, received = message.sent, message.received
+    source = links.blockchain_id(sent.chain) if sent is not None else b""
+    destination = links.blockchain_id(received.chain) if received is not None else b""
+    source = source or (received.event.peer if received is not None else b"")
+    return source, destination or message.first.event.body.destination
 
 
 def _status(message: JoinedMessage) -> MessageStatus:

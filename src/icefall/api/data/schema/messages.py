@@ -98,7 +98,10 @@ class IcmMessagePage(Page, frozen=True, kw_only=True):
 
 
 class TeleporterMessageResult(MessageFields, frozen=True, kw_only=True):
+    """The older form. Clients expect the newer name too where the source is not indexed."""
+
     teleporter_contract_address: str
+    icm_contract_address: str | UnsetType = UNSET
 
 
 class TeleporterMessagePage(Page, frozen=True, kw_only=True):

@@ -251,6 +251,10 @@ ANSWERS = {
         b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n",
         Outcome(429, "it answered 429", 7.0),
     ),
+    "closed": (
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 7200\r\ncontent-length: 0\r\n\r\n",
+        Outcome(503, "it answered 503", 7200.0),
+    ),
     "gigabytes": (b"HTTP/1.1 200 OK\r\ncontent-length: 4000000000\r\n\r\n" + b"x" * 65536, Outcome(200)),
 }
 
@@ -320,28 +324,6 @@ def test_a_receiver_that_closes_in_the_middle_has_not_taken_it() -> None:
             outcome = await receiver_access().send(url, b"{}", {})
         assert not outcome.is_taken
         assert outcome.code == 0
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://10.0.0.1/",
-        "https://169.254.169.254/latest",
-        "http://93.184.216.34/",  # plain http to a public address
-        "https://93.184.216.34:8443/",
-        "https://user:secret@93.184.216.34/",
-        "https://[::ffff:10.0.0.1]/",
-        "https://[64:ff9b::a00:1]/",
-        "ftp://93.184.216.34/",
-        "https://2130706433/",
-    ],
-)
-def test_urls_that_nothing_is_sent_to(url: str) -> None:
-    async def run() -> None:
-        outcome = await receiver_access().send(url, b"{}", {})
-        assert (outcome.code, outcome.error) == (0, "the URL leads to an address, port or scheme that is not allowed")
 
     asyncio.run(run())
 

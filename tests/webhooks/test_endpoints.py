@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     asyncio.run(scene.put(blocks()[:3]))
     scene.close()
     config = folder / "icefall.toml"
-    config.write_text(f'[[chain]]\nid = "{ID}"\nrpc = "http://127.0.0.1:1"\n')
+    config.write_text(f'[[chain]]\nid = "{ID}"\nrpc = "http://127.0.0.1:2"\n')
     with serving("data", folder, f"--config-file={config}", "--webhook-networks=127.0.0.0/8") as server:
         yield server
 

@@ -179,7 +179,8 @@ class Delivery:
             self._something_ended.clear()
             if not is_busy and not self._ended:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._something_ended.wait(), POLL_S)
+                    async with asyncio.timeout(POLL_S):  # unlike wait_for, it never loses a cancellation
+                        await self._something_ended.wait()
             await asyncio.sleep(ROUND_S)
 
     async def close(self) -> None:

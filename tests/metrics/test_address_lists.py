@@ -22,14 +22,14 @@ from icefall.api.metrics.address_schema import CompositeQuery
 from icefall.compose.stores import Stores
 from icefall.errors import BadRequest
 from icefall.evm.deriving.packing import packed
-from icefall.evm.model import BlockRows
+from icefall.evm.model import BlockRows, Erc1155TransferRow, IdDelta
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading import holdings
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
 from icefall.evm.storing.holders import count_all
 from icefall.evm.storing.store import ChainStore
 
-COIN, BLOCKS, DAY = address(4321), 60, 86_400
+COIN, ITEMS, BLOCKS, DAY = address(4321), address(4322), 60, 86_400
 START = 1_700_006_400  # midnight
 STEP = DAY // 8
 PEOPLE = [address(number) for number in range(10, 16)]
@@ -43,6 +43,7 @@ class History:
         self.blocks: list[BlockRows] = [block(0)]
         self.coins: list[dict[bytes, int]] = [{}]
         self.owners: list[dict[int, bytes]] = [{}]
+        self.items: list[dict[tuple[bytes, int], int]] = [{}]
         chance = random.Random(seed)
         for number in range(1, BLOCKS):
             coins, owners = dict(self.coins[-1]), dict(self.owners[-1])
@@ -60,12 +61,33 @@ class History:
                 to = chance.choice([to, to, ZERO_ADDRESS]) if token_id in owners else to
                 rows = erc721(number, owners.get(token_id, ZERO_ADDRESS), to, token_id)
                 owners[token_id] = to
+            items, rows = self._with_item(rows, chance)
+            self.items.append(items)
             self.blocks.append(rows)
             self.coins.append(coins)
             self.owners.append(owners)
         self.blocks = [
             replace(rows, block=replace(rows.block, time=self.time(rows.block.number))) for rows in self.blocks
         ]
+
+    def _with_item(self, rows: BlockRows, chance: random.Random) -> tuple[dict[tuple[bytes, int], int], BlockRows]:
+        """Some of an ID is minted, moved or burned in the block."""
+        items = dict(self.items[-1])
+        held = [key for key, count in items.items() if count]
+        to = chance.choice([*PEOPLE, ZERO_ADDRESS])
+        sender, token_id = (
+            chance.choice(held) if held and chance.random() < 0.7 else (ZERO_ADDRESS, chance.randrange(3))
+        )
+        if sender == to:
+            return items, rows
+        value = items[sender, token_id] if sender != ZERO_ADDRESS else 4
+        value = chance.choice((value, max(1, value // 2)))
+        moves = [(one, sign) for one, sign in ((sender, -1), (to, 1)) if one != ZERO_ADDRESS]
+        for one, sign in moves:
+            items[one, token_id] = items.get((one, token_id), 0) + sign * value
+        transfer = Erc1155TransferRow(0, 50, 0, ITEMS, sender, to, token_id, value)
+        deltas = tuple(IdDelta(ITEMS, one, token_id, sign * value) for one, sign in moves)
+        return items, replace(rows, erc1155_transfers=(transfer,), erc1155_deltas=deltas)
 
     @staticmethod
     def time(number: int) -> int:
@@ -84,6 +106,14 @@ class History:
     def owned(self, first: int, end: int, quantifier: Callable[..., bool]) -> set[bytes]:
         states = self.states(first, end)
         return {one for one in PEOPLE if quantifier(one in self.owners[at].values() for at in states)}
+
+    def had_items(self, first: int, end: int, quantifier: Callable[..., bool]) -> set[bytes]:
+        states = self.states(first, end)
+        return {
+            one
+            for one in PEOPLE
+            if quantifier(any(count for (who, _), count in self.items[at].items() if who == one) for at in states)
+        }
 
 
 def day(number: int) -> str:
@@ -152,7 +182,7 @@ def test_answers_equal_a_naive_walk(asked: tuple[Asked, History], monkeypatch: p
 
     async def run() -> None:
         await scene.put()
-        sizes = set()
+        sizes, item_sizes = set(), set()
         for first, last in ((0, 0), (1, 2), (0, 7), (3, 5), (9, 9)):
             begin, end = START + first * DAY, START + (last + 1) * DAY
             days: dict[str, Any] = {"firstDate": day(first), "lastDate": day(last)}
@@ -167,7 +197,11 @@ def test_answers_equal_a_naive_walk(asked: tuple[Asked, History], monkeypatch: p
                 times: dict[str, Any] = {"startTs": begin, "endTs": end - 1}
                 assert await scene.found(query(f"{name}NftHolders", TOKEN, **times)) == nfts
                 sizes.add(len(nfts))
+                items = texts(history.had_items(begin, end, quantifier))
+                assert await scene.found(query(f"{name}NftHolders", ITEMS, **days)) == items
+                item_sizes.add(len(items))
         assert len(sizes) > 4, "the answers differ"
+        assert len(item_sizes) > 3
 
     asyncio.run(run())
 
@@ -230,6 +264,7 @@ def test_large_questions_are_refused(asked: tuple[Asked, History], monkeypatch: 
             query("LatestBalance", tokenType="ERC20", minBalance="1"),
             query("AnyTimeErc20Balance", minBalance="1", **days),
             query("AnyTimeNftHolders", TOKEN, **days),
+            query("AnyTimeNftHolders", ITEMS, **days),
         ):
             with pytest.raises(BadRequest, match="more than"):
                 await scene.page(one)

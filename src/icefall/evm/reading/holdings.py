@@ -1,20 +1,23 @@
 """Who held a token throughout some blocks, or at some time in them. Every question reads a bounded number of rows."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from icefall.db.engine import Reader
-from icefall.db.statements import load
+from icefall.db.statements import Statement
 from icefall.errors import BadRequest
 from icefall.evm.encoding import unpack_uint
 from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.reading.holders import SQL as HOLDERS_SQL
+from icefall.evm.standards import BY_ID, TokenStandard, load_statements
 
-SQL = load("icefall.evm.reading", "holdings.sql")
+SQL = load_statements("icefall.evm.reading", "holdings.sql")
 HOLDERS_MAX = 20_000  # who ever held the token
 OWNERS_MAX = 200_000  # changes of owners of NFTs
 ADDRESSES_MAX = 100_000  # in the answer to a question about now
 _PIECE = 1_000
+Owned = dict[int, list[tuple[int, int]]]  # by owner: spans of blocks
 _LAST_BALANCE = b"\xff"
 
 
@@ -73,13 +76,48 @@ class HoldingReader:
             low = rows[-1][0] + 1
 
     async def of_nfts(self, token: bytes, blocks: range, *, throughout: bool) -> set[bytes]:
-        """Who owned an NFT of an ERC-721 contract throughout the blocks, be it one after the other, or at some time."""
+        """Who owned an NFT, or an amount of an ID, throughout the blocks, be it one after the other, or at some
+        time."""
         if await self._reader.rows(SQL.has_ranges, {"address": token}):
             raise BadRequest("this contract has moved ranges of NFTs with one log: its owners are not searched by time")
         owned = _owned(await self._owners(token), blocks)
+        for standard in BY_ID:
+            await self._add_ids(owned, standard, token, blocks)
         numbers = [owner for owner, spans in owned.items() if not throughout or _is_covered(blocks, spans)]
         rows = await self._reader.rows_of_each(SQL.addresses, [(number,) for number in numbers])
         return {address for _, address in rows} - {ZERO_ADDRESS}
+
+    async def _add_ids(self, owned: Owned, standard: TokenStandard, token: bytes, blocks: range) -> None:
+        """Add who had an amount of an ID of the token."""
+        holdings = SQL.named(f"holdings_of_{standard.table}")
+        balances = SQL.named(f"balances_of_{standard.table}")
+        read, place = 0, {"since": -1, "holder": 0, "token_id": b""}
+        while read <= OWNERS_MAX:
+            rows = await self._reader.rows(holdings, {"address": token, "limit": _PIECE, **place})
+            for since, holder, token_id, baseline in rows:
+                of = {"address": token, "holder": holder, "token_id": token_id}
+                read += 1 + await self._add_id(owned, balances, of, unpack_uint(baseline), blocks)
+                place = {"since": since, "holder": holder, "token_id": token_id}
+            if len(rows) < _PIECE:
+                return
+            await asyncio.sleep(0)
+        raise BadRequest(f"IDs of this contract have changed hands more than {OWNERS_MAX:,} times: not searched")
+
+    async def _add_id(
+        self, owned: Owned, balances: Statement, of: Mapping[str, Any], balance: int, blocks: range
+    ) -> int:
+        """Add the spans of blocks in which a holder had some of an ID; return how many balances were read."""
+        first, end = blocks.start - 1, max(blocks.stop, blocks.start)
+        at, read = -1, 0
+        while True:
+            rows = await self._reader.rows(balances, {**of, "after": at, "end": end, "limit": _PIECE})
+            for block, packed in [*rows, *([] if len(rows) == _PIECE else [(end, b"")])]:
+                if balance and block > first:
+                    owned.setdefault(of["holder"], []).append((max(at, first), block))
+                at, balance = block, unpack_uint(packed)
+            read += len(rows)
+            if len(rows) < _PIECE:
+                return read
 
     async def _owners(self, token: bytes) -> list[tuple[bytes, int, int, int | None]]:
         found: list[tuple[bytes, int, int, int | None]] = []
@@ -95,11 +133,11 @@ class HoldingReader:
         raise BadRequest(f"NFTs of this contract have changed hands more than {OWNERS_MAX:,} times: not searched")
 
 
-def _owned(rows: Iterable[tuple[bytes, int, int, int | None]], blocks: range) -> dict[int, list[tuple[int, int]]]:
+def _owned(rows: Iterable[tuple[bytes, int, int, int | None]], blocks: range) -> Owned:
     """The spans of blocks in which each owner had some NFT, as far as they meet `blocks`. A span begins right after its
     first block and ends with its last one. Rows are in the order of IDs and blocks."""
     first, end = blocks.start - 1, max(blocks.stop, blocks.start)
-    found: dict[int, list[tuple[int, int]]] = {}
+    found: Owned = {}
 
     def note(owner: int | None, since: int, until: int) -> None:
         if owner is not None and since < end and until > first:

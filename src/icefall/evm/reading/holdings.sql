@@ -6,6 +6,19 @@ select o.token_id, o.block, o.owner, o.before from nft_owner o
 where o.token = (select id from address where address = :address)
     and (o.token_id, o.block) > (:token_id, :block) order by o.token_id, o.block limit :limit;
 
+-- Who had an amount of which ID of a token, former holders too.
+-- name: holdings_of_{by_id}
+select h.since, h.holder, h.token_id, h.baseline from {by_id}_holding h
+where h.token = (select id from address where address = :address)
+    and (h.since, h.holder, h.token_id) > (:since, :holder, :token_id)
+order by h.since, h.holder, h.token_id limit :limit;
+
+-- The balances of an ID in the blocks up to the last one in question.
+-- name: balances_of_{by_id}
+select b.block, b.balance from {by_id}_balance b
+where b.holder = :holder and b.token = (select id from address where address = :address)
+    and b.token_id = :token_id and b.block > :after and b.block < :end order by b.block limit :limit;
+
 -- name: has_ranges
 select 1 from nft_range where token = (select id from address where address = :address) limit 1;
 

@@ -1,4 +1,4 @@
-"""On a server, a transfer says whether its transaction concerns the sender and the recipient only through transfers."""
+"""Marks of transfers on a server: whether the transaction concerns sender and recipient only through transfers."""
 
 import random
 

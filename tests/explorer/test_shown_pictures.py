@@ -16,7 +16,7 @@ SIDE = "one => one.decode().then(() => one.naturalWidth)"
 
 
 def test_nfts_of_the_demo_have_pictures_without_a_network(shared: Tab) -> None:
-    """On the page of one, of its collection and of an owner; no other host is asked, which `shared` checks."""
+    """The page of an NFT, of its collection and of an owner show it; no other host is asked, which `shared` checks."""
     for where in (NFT, f"{C_CHAIN}/nft/{ART}", f"{C_CHAIN}/address/{C_BUSY}?tab=nfts"):
         for width, theme in ((1440, "light"), (375, "dark")):
             shared.look(width, theme)

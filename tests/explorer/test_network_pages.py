@@ -153,7 +153,7 @@ TABS_OF_ADDRESS = [
     (RICH, "stakes", "AddPermissionless"),
     (RICH, "rewards", "fee of delegations"),
     (REWARDED, "rewards", "delegation"),
-    (RICH, "history", "RewardValidator"),
+    (REWARDED, "history", "RewardValidator"),
     (RICH, "x-history", "Export"),
 ]
 

@@ -14,6 +14,7 @@ from icefall.wire.avm.parts import pack_transferable_output
 from icefall.wire.avm.types import (
     BaseTx,
     Credential,
+    ExportTx,
     Owners,
     TransferableInput,
     TransferableOutput,
@@ -90,7 +91,20 @@ def signed_transfer(chain_id: bytes, utxo: Utxo, pays: list[tuple[int, bytes]]) 
     outputs = [TransferableOutput(utxo.asset_id, TransferOutput(amount, Owners(0, 1, (to,)))) for amount, to in pays]
     spent = TransferableInput(utxo.txid, utxo.output_index, utxo.asset_id, TransferInput(_amount(utxo), (0,)))
     ordered = tuple(sorted(outputs, key=pack_transferable_output))
-    unsigned = BaseTx(NETWORK_ID, chain_id, ordered, (spent,), b"")
+    return _signed(BaseTx(NETWORK_ID, chain_id, ordered, (spent,), b""))
+
+
+def signed_export(chain_id: bytes, utxo: Utxo, to: bytes, pays: list[tuple[int, Owners]]) -> Tx:
+    """Spends one UTXO of the key for outputs that another chain may import; the rest belongs to the key again."""
+    exported = [TransferableOutput(utxo.asset_id, TransferOutput(*one)) for one in pays]
+    left = _amount(utxo) - sum(amount for amount, _ in pays) - FEE
+    change = TransferableOutput(utxo.asset_id, TransferOutput(left, Owners(0, 1, (ADDRESS,))))
+    spent = TransferableInput(utxo.txid, utxo.output_index, utxo.asset_id, TransferInput(_amount(utxo), (0,)))
+    ordered = tuple(sorted(exported, key=pack_transferable_output))
+    return _signed(ExportTx(NETWORK_ID, chain_id, (change,), (spent,), b"", to, ordered))
+
+
+def _signed(unsigned: BaseTx) -> Tx:
     return pack_tx(unsigned, [Credential((sign(SECRET, hash256(pack_unsigned(unsigned))),))])
 
 

@@ -28,18 +28,19 @@ from bench.evm_rows import address
 from icefall.access.page_tokens import PageTokens
 from icefall.api.http.app import App
 from icefall.api.http.paging import Paging, pack_cursor
+from icefall.api.networks.handlers.utxos import Places
 from icefall.api.networks.network import Networks
 from icefall.api.networks.schema.c_chain import ChainUtxosParams
-from icefall.api.networks.schema.transactions import PlatformTxsParams
-from icefall.api.networks.schema.validators import NetworkValidatorsParams, RewardsParams
+from icefall.api.networks.schema.transactions import ListedTxsParams
+from icefall.api.networks.schema.validators import NetworkValidatorsParams, PaidRewardsParams
 from icefall.compose.rest_apps import data_app
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import Stores, stores_of
 from icefall.config.load import load
 from icefall.db.engine import Store, Transaction
 from icefall.pchain.model import UtxoKind
-from icefall.pchain.store import SQL
-from icefall.wire.ids import id_text
+from icefall.pchain.store import AMOUNT_BIAS, SQL
+from icefall.wire.ids import PLATFORM_CHAIN, id_text
 from icefall.wire.text import bech32
 
 ROWS, EVM_TRANSFERS = 1_000_000, 100_000
@@ -99,23 +100,24 @@ def _lists(owner: bytes) -> Iterator[tuple[str, str, str]]:
     chain: dict[str, Any] = {"network": "fuji", "blockchain_id": "p-chain"}
     base = "/v1/networks/fuji"
 
-    def both(target: str, route: str, params: Any, cursor: int) -> tuple[str, str]:
-        token = quote(paging.token(route, params, pack_cursor(cursor)))
+    def both(target: str, route: str, params: Any, cursor: int | bytes) -> tuple[str, str]:
+        token = quote(paging.token(route, params, cursor if isinstance(cursor, bytes) else pack_cursor(cursor)))
         return base + target, f"{base}{target}{'&' if '?' in target else '?'}pageToken={token}"
 
     txs, of = "/blockchains/p-chain/transactions", f"?addresses={shown}"
-    yield "transactions", *both(txs, "platformTransactions", PlatformTxsParams(**chain), _FIRST.seq + 20)
-    mine = PlatformTxsParams(**chain, addresses=written)
+    yield "transactions", *both(txs, "platformTransactions", ListedTxsParams(**chain), _FIRST.seq + 20)
+    mine = ListedTxsParams(**chain, addresses=written)
     yield "transactions of an address", *both(txs + of, "platformTransactions", mine, _FIRST.seq + 20)
     utxos = ChainUtxosParams(**chain, addresses=written)
-    yield "UTXOs", *both(f"/blockchains/p-chain/utxos{of}", "platformUtxos", utxos, _FIRST.position + 20)
+    places = Places((_FIRST.amount - AMOUNT_BIAS, _FIRST.position + 20))
+    yield "UTXOs", *both(f"/blockchains/p-chain/utxos{of}", "platformUtxos", utxos, places.packed())
     validators = NetworkValidatorsParams(network="fuji", subnet_id=PRIMARY)
     target = f"/validators?subnetId={id_text(PRIMARY)}"
     yield "validators", *both(target, "validators", validators, _FIRST.seq + 20 * STAKER_EVERY)
     active = NetworkValidatorsParams(network="fuji", subnet_id=PRIMARY, validation_status="active")
     target += "&validationStatus=active"
     yield "active validators", *both(target, "validators", active, _FIRST.seq + 20 * STAKER_EVERY)
-    rewards = RewardsParams(network="fuji", addresses=written)
+    rewards = PaidRewardsParams(network="fuji", addresses=written)
     yield "rewards", *both(f"/rewards{of}", "paidRewards", rewards, _FIRST.position + 20 * STAKER_EVERY)
 
 
@@ -123,9 +125,9 @@ def _lists(owner: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 class _First:
-    """The numbers of the first copies."""
+    """The numbers of the first copies, and the amount that each has."""
 
-    height = seq = position = 0
+    height = seq = position = amount = 0
 
 
 _FIRST = _First()
@@ -146,6 +148,8 @@ async def _fill(folder: Path, rows: int) -> bytes:
     end = {"height": at[0] + rows, "seq": at[1] + rows, "position": at[2] + rows}
     change = "update p_ledger set height = :height, next_seq = :seq, next_position = :position"
     await store.write(lambda tx: tx.run(change, end))
+    listed = {"next": end["height"] + 1, "chain_id": PLATFORM_CHAIN}
+    await store.write(lambda tx: tx.run("update listed set next = :next where chain_id = :chain_id", listed))
     store.close()
     return owner
 
@@ -163,6 +167,7 @@ def _tables(store: Store, owner: bytes, began: int, rows: int) -> Iterator[tuple
         "validation_owner, delegation_owner, public_key, proof_of_possession from p_staker "
         "where is_delegator = 0 and state = 1 and length(subnet_id) = 32 order by seq"
     )[0]
+    _FIRST.amount = output[2]
     every, some = range(rows), range(0, rows, STAKER_EVERY)
     height, seq, position = _FIRST.height, _FIRST.seq, _FIRST.position
 
@@ -172,7 +177,7 @@ def _tables(store: Store, owner: bytes, began: int, rows: int) -> Iterator[tuple
     yield (
         SQL.put_block,
         (
-            (height + at, unique("b", at), block[2], began + at, 1, *block[5:7], unique("c", at), block[8])
+            (height + at, unique("b", at), block[2], began + at, 1, *block[5:7], unique("c", at), *block[8:])
             for at in every
         ),
     )
@@ -180,9 +185,9 @@ def _tables(store: Store, owner: bytes, began: int, rows: int) -> Iterator[tuple
     yield SQL.put_utxo, (
         (position + at, unique("u", at), output[0], owner, output[1], output[2], 0,
          UtxoKind.PLAIN if at % STAKER_EVERY else UtxoKind.VALIDATOR_REWARD, 0, 0, seq + at, began + at, None, None,
-         None if at % STAKER_EVERY else seq + at, None, None, None, None) for at in every
+         None if at % STAKER_EVERY else seq + at, None, None, None, None, position + at) for at in every
     )  # fmt: skip
-    yield SQL.put_owner, ((owner, 0, position + at) for at in every)
+    yield SQL.put_owner, ((owner, 0, position + at, position + at, output[2] - AMOUNT_BIAS) for at in every)
     yield SQL.put_address_tx, ((owner, seq + at) for at in every)
     yield SQL.put_staker, ((unique("t", at), *staker[1:], height + at, seq + at, 0, None, None) for at in some)
     yield SQL.put_reward_of, ((owner, 0, position + at) for at in some)

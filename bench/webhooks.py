@@ -1,7 +1,9 @@
-"""Webhooks: the CPU of indexing with none, one and 100,000 watched addresses, and messages delivered to 100 receivers,
-of which none or ten hang.
+"""Webhooks: the CPU of indexing and of matching alone with none, one and 100,000 watched addresses, and messages
+delivered to 100 receivers, of which none or ten hang.
 
-ICEFALL_BENCH_BLOCKS and ICEFALL_BENCH_MESSAGES set how much.
+Runs that are compared take turns, or run at the same time where they wait, so that other work on the machine slows
+both. ICEFALL_BENCH_BLOCKS and ICEFALL_BENCH_MESSAGES set how much, ICEFALL_BENCH_MESSAGES_PER_S how fast: on a busy
+machine, no faster than what is delivered when all are committed at once.
 """
 
 import asyncio
@@ -10,10 +12,11 @@ import os
 import resource
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from bench.evm_chain import CHAIN_ID, TransferChain
@@ -23,19 +26,31 @@ from icefall.access.store import ReopenedStore
 from icefall.compose.stores import Stores
 from icefall.compose.webhooks import ReceiverAccess
 from icefall.db.engine import Transaction
+from icefall.evm.indexing.decoder import DecoderState
+from icefall.evm.model import ContractInfo, StoredRaw
+from icefall.evm.packed import from_bytes, to_bytes
 from icefall.observe.log import quiet
 from icefall.webhooks.delivering import Delivery, StoredEvent
+from icefall.webhooks.matching import WatchList
 from icefall.webhooks.messages import WebhookMessages
 from icefall.webhooks.model import ACTIVE, EVM_ACTIVITY, PENDING, Message, Webhook
 from icefall.webhooks.registry import SQL, WebhookRegistry
 from icefall.webhooks.secrets import SecretBox, WebhookSecrets
+from icefall.wire.evm.geth_format import GETH
 
 BLOCKS, ROUNDS = 2_000, 2
-MESSAGES, RECEIVERS, HANGING, PER_S = 10_000, 100, 10, 250
+CASES = {
+    "none": (0, 0),
+    "1 of 1 webhook": (1, 1),
+    "100,000 of 1,000 webhooks": (1_000, 100),
+}  # webhooks, addresses each
+MATCHED_BLOCKS, MATCHED_ROUNDS, WARM_BLOCKS = 50, 20, 100
+MESSAGES, RECEIVERS, HANGING, PER_S = 10_000, 100, 10, 100
 _BODY = b'{"event":{"transaction":{"txHash":"0x00"}},"eventType":"address_activity"}' + b" " * 1500
 
 
 def run() -> None:
+    _match()
     _ingest()
     _deliver()
 
@@ -74,14 +89,13 @@ def _ingest() -> None:
     transfers = sum(one.block.count(b'"0xa9059cbb') for one in encoded)
     print(f"webhooks: {blocks} blocks with {transfers} transfers, the least of {ROUNDS} runs")
     print(f"  {'watched addresses':<34}{'CPU us per transfer':>20}{'of none':>9}")
-    cases = {"none": (0, 0), "1 of 1 webhook": (1, 1), "100,000 of 1,000 webhooks": (1_000, 100)}
-    least = dict.fromkeys(cases, float("inf"))
+    least = dict.fromkeys(CASES, float("inf"))
     served = upstream(EncodedChain(CHAIN_ID, encoded, chain.state, chain.read_by))
     with served as (url, _pid), TemporaryDirectory() as folder:
         config = Path(folder) / "icefall.toml"
         config.write_text(f'[[chain]]\nid = "{CHAIN_ID}"\nrpc = "{url}"\n')
         for _ in range(ROUNDS):
-            for name, (count, each) in cases.items():
+            for name, (count, each) in CASES.items():
                 shutil.rmtree(Path(folder) / "data", ignore_errors=True)
                 asyncio.run(_watch(Path(folder) / "data", count, each))
                 least[name] = min(least[name], indexed(Path(folder), config, len(encoded) - 1).cpu)
@@ -93,32 +107,113 @@ async def _watch(data_dir: Path, count: int, each: int) -> None:
     """Make webhooks of addresses that no transaction touches."""
     access = Access(data_dir)
     for number in range(count):
-        addresses = [(b"\xee" * 12 + (number * each + one).to_bytes(8, "big")) for one in range(each)]
-        await access.registry.add(webhook_of(str(CHAIN_ID), "https://127.0.0.1/"), addresses)
+        await access.registry.add(webhook_of(str(CHAIN_ID), "https://127.0.0.1/"), _untouched(number, each))
     access.close()
+
+
+def _untouched(webhook: int, count: int) -> list[bytes]:
+    return [b"\xee" * 12 + (webhook * count + one).to_bytes(8, "big") for one in range(count)]
+
+
+# -- matching --------------------------------------------------------------------------------------------------------
+
+
+class _Known(dict[bytes, Any]):
+    """What is known of contracts: everything, so that no block needs a lookup."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+    def __missing__(self, _: bytes) -> bool:
+        return True
+
+
+def _match() -> None:
+    """The CPU of what webhooks are part of: blocks are decoded, sent to the process that stores them, and matched."""
+    chain = TransferChain(PER_BLOCK, ADDRESSES)
+    encoded = list(chain.blocks(WARM_BLOCKS + MATCHED_BLOCKS))[WARM_BLOCKS:]
+    transfers = sum(one.block.count(b'"0xa9059cbb') for one in encoded)
+    parts = [(one.block, one.receipts, one.calls, one.diffs, GETH.name, GETH.name) for one in encoded]
+    lists: dict[str, WatchList | None] = {name: _watch_list(*case) for name, case in CASES.items()}
+    least = dict.fromkeys(CASES, float("inf"))
+    for _ in range(MATCHED_ROUNDS):
+        for name, watched in lists.items():
+            least[name] = min(least[name], _matched(parts, watched))
+    print(f"webhooks: decoding and matching {transfers} transfers, the least of {MATCHED_ROUNDS} rounds")
+    print(f"  {'watched addresses':<34}{'CPU us per transfer':>20}{'of none':>9}")
+    for name, cpu in least.items():
+        print(f"  {name:<34}{cpu / transfers * 1e6:>20.1f}{cpu / least['none']:>9.3f}")
+
+
+def _watch_list(count: int, each: int) -> WatchList | None:
+    if not count:
+        return None
+    watched = WatchList(str(CHAIN_ID))
+    for number in range(count):
+        watched.put(webhook_of(str(CHAIN_ID), "").started(0), _untouched(number, each))
+    return watched
+
+
+def _matched(parts: Sequence[Any], watched: WatchList | None) -> float:
+    known, decoder = ContractInfo(has_code=_Known(), probed=_Known()), DecoderState()
+    began = time.process_time()
+    chunk = decoder.verify((1, 1), parts, True, StoredRaw(matched=watched is not None), known)
+    rest = range(len(chunk.derived), len(parts))
+    rows = [*chunk.derived, *(decoder.derive((1, 1), rest, known) if rest else ())]
+    for block in from_bytes(to_bytes(rows)):
+        assert watched is None or not watched.events(block)
+    return time.process_time() - began
 
 
 # -- delivery ------------------------------------------------------------------------------------------------------
 
 
-class _Networks:
-    webhook_networks = ("127.0.0.0/8",)
+class _Delivered(NamedTuple):
+    """Percentiles of the seconds from commit to receipt, messages per second, CPU seconds of each, and memory."""
+
+    p50: float
+    p99: float
+    per_s: float
+    cpu: float
+    rss_mb: tuple[float, float]
 
 
 def _deliver() -> None:
     count = int(os.environ.get("ICEFALL_BENCH_MESSAGES", MESSAGES))
-    print(f"webhooks: {count} messages to {RECEIVERS} receivers, {PER_S} committed per second")
-    print(f"  {'receivers that hang':<34}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'RSS MB':>14}")
-    p99 = {}
+    per_s = float(os.environ.get("ICEFALL_BENCH_MESSAGES_PER_S", PER_S))
+    print(
+        f"webhooks: {count} messages to {RECEIVERS} receivers; two runs at once, {per_s:g} committed per second in each"
+    )
+    print(f"  {'receivers that hang':<34}{'per s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'RSS MB':>14}")
+    context, runs = multiprocessing.get_context("spawn"), {}
     for hanging in (0, HANGING):
-        with TemporaryDirectory() as folder:
-            found = asyncio.run(_delivered(Path(folder), count, hanging))
-            p99[hanging] = found
-    print(f"  p99 with {HANGING} that hang: {p99[HANGING] / p99[0]:.2f} of that without (aim 1.5)")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=_deliver_alone, args=(theirs, count, hanging, per_s))
+        process.start()
+        runs[hanging] = ours, process
+    found: dict[int, _Delivered] = {}
+    for hanging, (ours, process) in runs.items():
+        found[hanging] = ours.recv()
+        process.join()
+        _print(str(hanging), found[hanging])
+    print(f"  p99 with {HANGING} that hang: {found[HANGING].p99 / found[0].p99:.2f} of that without (aim 1.5)")
+    with TemporaryDirectory() as folder:
+        _print("0, all committed at once", asyncio.run(_delivered(Path(folder), count, 0, None)))
 
 
-async def _delivered(folder: Path, count: int, hanging: int) -> float:
-    """Deliver while messages are committed; the 99th percentile of the time from commit to receipt."""
+def _print(label: str, one: _Delivered) -> None:
+    memory = f"{one.rss_mb[0]:.0f} -> {one.rss_mb[1]:.0f}"
+    times = f"{one.per_s:>9.0f}{one.p50 * 1e3:>9.0f}{one.p99 * 1e3:>9.0f}{one.cpu * 1e6:>9.0f}"
+    print(f"  {label:<34}{times}{memory:>14}", flush=True)
+
+
+def _deliver_alone(pipe: Connection, count: int, hanging: int, per_s: float) -> None:
+    with TemporaryDirectory() as folder:
+        pipe.send(asyncio.run(_delivered(Path(folder), count, hanging, per_s)))
+
+
+async def _delivered(folder: Path, count: int, hanging: int, per_s: float | None) -> _Delivered:
+    """Deliver while messages are committed, so many per second, or all at once."""
     access = Access(folder)
     await access.secrets.rotate("")
     ours, theirs = multiprocessing.Pipe()
@@ -128,15 +223,16 @@ async def _delivered(folder: Path, count: int, hanging: int) -> float:
     webhooks = [webhook_of("1", f"http://127.0.0.1:{port}/") for port in ports]
     for one in webhooks:
         await access.registry.add(one, [b"\x01" * 20])
-    send: Callable[..., Awaitable[object]] = ReceiverAccess(_Networks()).send  # type: ignore[arg-type]
+    send: Callable[..., Awaitable[object]] = ReceiverAccess(("127.0.0.0/8",)).send
     delivery = Delivery(access.registry, access.messages, access.secrets, list, _no_body, send, quiet())  # type: ignore[arg-type]
     running = asyncio.create_task(delivery.run())
     began_cpu, rss = time.process_time(), _rss_mb()
     made: dict[str, float] = {}
-    began = time.monotonic()
+    began, started = time.monotonic(), time.time()
     for first in range(0, count, RECEIVERS):
         made |= await _commit(access, webhooks, first)
-        await asyncio.sleep(max(0.0, began + first / PER_S - time.monotonic()))
+        if per_s is not None:
+            await asyncio.sleep(max(0.0, began + first / per_s - time.monotonic()))
     wanted = {one for number, one in enumerate(made) if number % RECEIVERS >= hanging}
     got: dict[str, float] = {}
     while not wanted <= got.keys():
@@ -150,9 +246,8 @@ async def _delivered(folder: Path, count: int, hanging: int) -> float:
     access.close()
     took = sorted(got[one] - made[one] for one in wanted)
     p50, p99 = (took[int(len(took) * part)] for part in (0.5, 0.99))
-    memory = f"{rss:.0f} -> {_rss_mb():.0f}"
-    print(f"  {hanging:<34}{p50 * 1e3:>9.0f}{p99 * 1e3:>9.0f}{cpu / len(took) * 1e6:>9.0f}{memory:>14}", flush=True)
-    return p99
+    last = max(got[one] for one in wanted) - started
+    return _Delivered(p50, p99, len(took) / last, cpu / len(took), (rss, _rss_mb()))
 
 
 async def _no_body(webhook: Webhook, message: Message, event: StoredEvent) -> bytes:

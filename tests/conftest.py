@@ -15,6 +15,7 @@ ROOT = Path(__file__).parent
 # busy with such a file at the end while the others have nothing left to do.
 SLOW = (
     "pchain/test_live_platform.py",
+    "pchain/test_live_drawn.py",
     "explorer/test_pages.py",
     "store/conformance/",
     "store/test_statement_counts.py",

@@ -210,6 +210,20 @@ class Naive:
             "cumulativeTransactions": str(total),
         }
 
+    def block_details(self, at: int) -> Json:
+        """What the hosted service does not say of a block."""
+        block = self.blocks[at].line["block"]
+        receipts = self.blocks[at].line["receipts"]
+        gas, paid = int(block["gasUsed"], 16), [int(one["effectiveGasPrice"], 16) for one in receipts]
+        burned = gas * int(block.get("baseFeePerGas", "0x0"), 16)
+        if "extDataHash" in block:  # coreth burns the tips too
+            burned = sum(int(one["gasUsed"], 16) * price for one, price in zip(receipts, paid, strict=True))
+        return {
+            "feeRecipient": address_text(bytes.fromhex(block["miner"][2:])),
+            "size": int(block["size"], 16),
+            "feesBurned": str(burned),
+        }
+
     # -- samples of addresses -------------------------------------------------------------------------------------
 
     def addresses(self, each: int) -> list[bytes]:

@@ -227,6 +227,9 @@ class RecordedRaw:
     async def logs(self, *_: object) -> list[FoundLog]:
         return []
 
+    async def transaction(self, *_: object) -> None:
+        return None
+
 
 class InProcess:
     """The app of a worker in this process, on a loop of its own, called like the program.

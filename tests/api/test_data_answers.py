@@ -101,11 +101,14 @@ def test_blocks_and_their_transactions(recorded: Naive, served: Served) -> None:
         totals += len(one.rows.txs)
         expected.append(recorded.block(at, totals))
     assert walked(served, f"/v1/chains/{recorded.id}/blocks", "blocks") == expected[::-1]
+    details = [one | recorded.block_details(int(one["blockNumber"])) for one in expected]
+    assert walked(served, f"/v1/chains/{recorded.id}/blocks:listDetails", "blocks") == details[::-1]
     for block in (expected[0], expected[-1], max(expected, key=lambda one: one["txCount"])):
         txs = [tx["native"] for tx in recorded.txs if tx["here"]["blockNumber"] == block["blockNumber"]][::-1]
         for name in (block["blockNumber"], block["blockHash"], block["blockHash"].upper().replace("X", "x")):
             target = f"/v1/chains/{recorded.id}/blocks/{name}"
             assert served.result(target) == block
+            assert served.result(f"{target}/details") == block | recorded.block_details(int(block["blockNumber"]))
             assert served.result(f"{target}/transactions") == {"transactions": txs}
             assert served.result(f"{target}/transactions?pageSize=0") == {"transactions": txs}
             assert walked(served, f"{target}/transactions", "transactions", 3) == txs

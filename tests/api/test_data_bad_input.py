@@ -126,7 +126,10 @@ def test_repeated_and_unreadable_parameters(row: Rest, app: InProcess) -> None:
             continue
         value = quote(param.type.example, safe="")
         reply = app.get(with_query(row, param.name, f"{value}&{param.name}={value}"), row.verb)
-        assert (reply.status, reply.json()["message"]) == (400, f"{param.name} is given more than once")
+        if param.type.is_list:
+            assert reply.status != 400, reply
+        else:
+            assert (reply.status, reply.json()["message"]) == (400, f"{param.name} is given more than once")
         for text in ("%zz", "%", "%ff%fe"):
             reply = app.get(with_query(row, param.name, text), row.verb)
             assert reply.status == 400

@@ -72,6 +72,8 @@ def test_what_does_not_fit_the_document(operation: str, operations: dict[str, An
 WRITTEN = [
     "/blocks",
     "/blocks/{blockId}",
+    "/blocks:listDetails",
+    "/blocks/{blockId}/details",
     "/blocks/{blockId}/transactions",
     "/transactions",
     "/transactions/{txHash}",

@@ -162,17 +162,40 @@ def test_pages_filters_and_orders_agree(scene: NetworkScene) -> None:
     blocks = walked(scene, f"{P}/blocks", "blocks")
     inside = [one for one in blocks if start <= one["blockTimestamp"] <= end]
     assert walked(scene, f"{P}/blocks?{frame}", "blocks", 4) == inside
-    address = RICH[scene.playback.recording]
-    touched = [
-        one
-        for one in whole
-        if any(address in utxo["addresses"] for utxo in (*one["consumedUtxos"], *one["emittedUtxos"]))
-        and not (one["txType"] == "ImportTx" and all(address not in utxo["addresses"] for utxo in one["emittedUtxos"]))
-    ]
-    of_address = walked(scene, f"{P}/transactions?addresses=P-{address}", "transactions", 6)
-    assert [one for one in of_address if one in touched] == [one for one in touched if one["blockNumber"] != "0"]
-    extra = [one for one in of_address if one not in touched]  # a stake that returns is made by its own transaction
-    assert {one["txType"] for one in extra} <= {"RewardValidatorTx"}
+
+
+def shown_addresses(tx: dict[str, Any]) -> set[str]:
+    """The addresses for which a transaction is listed: owners of what it consumed and made, and who gets the reward."""
+    utxos = (*tx["consumedUtxos"], *tx["emittedUtxos"])
+    return {*(one for utxo in utxos for one in utxo["addresses"]), *tx.get("rewardAddresses", ())}
+
+
+def stakeholders(tx: dict[str, Any]) -> set[str]:
+    """Who owns the stake of a transaction, or gets its reward."""
+    staked = [utxo for utxo in tx["emittedUtxos"] if utxo["staked"]]
+    return {*(one for utxo in staked for one in utxo["addresses"]), *tx.get("rewardAddresses", ())}
+
+
+def test_transactions_of_an_address_are_those_that_show_it(scene: NetworkScene) -> None:
+    whole = walked(scene, f"{P}/transactions", "transactions")
+    times = sorted({one["blockTimestamp"] for one in whole})
+    start, end = times[len(times) // 3], times[-len(times) // 3]
+    everyone = sorted({address for one in whole for address in shown_addresses(one)})
+    assert len(everyone) > 3
+    for address in everyone:
+        mine = [one for one in whole if address in shown_addresses(one)]
+        base = f"{P}/transactions?addresses=P-{address}"
+        assert walked(scene, base, "transactions", 7) == mine
+        assert walked(scene, f"{base}&sortOrder=asc", "transactions", 50) == mine[::-1]
+        framed = [one for one in mine if start <= one["blockTimestamp"] <= end]
+        assert walked(scene, f"{base}&startTimestamp={start}&endTimestamp={end}", "transactions", 3) == framed
+    pair = everyone[:2]
+    both = [one for one in whole if shown_addresses(one).intersection(pair)]
+    assert walked(scene, f"{P}/transactions?addresses={','.join(pair)}", "transactions", 4) == both
+    active = walked(scene, f"{P}/transactions:listStaking", "transactions", 100)
+    for address in everyone:
+        mine = [one for one in active if address in stakeholders(one)]
+        assert walked(scene, f"{P}/transactions:listStaking?addresses={address}", "transactions", 2) == mine
 
 
 def test_a_rare_type_is_found_page_by_page(scene: NetworkScene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,3 +351,15 @@ def test_without_a_network_there_is_none(scene: NetworkScene) -> None:
     status, answer = scene.run(asked(networks_app(Networks(None)), "/v1/networks/fuji"))
     assert status == 404
     assert "neither runs nor follows" in answer["message"]
+
+
+def test_types_have_commas_or_are_repeated(scene: NetworkScene) -> None:
+    for base in (f"{P}/transactions", f"{P}/transactions:listStaking", "/blockchains/x-chain/transactions"):
+        kinds = ["CreateSubnetTx", "ExportTx", "AddPermissionlessValidatorTx", "CreateAssetTx", "AddValidatorTx"]
+        with_commas = walked(scene, f"{base}?txTypes={','.join(kinds)}", "transactions", 100)
+        assert len({one["txType"] for one in with_commas}) > 1 or base.endswith("listStaking")
+        repeated = "&".join(f"txTypes={one}" for one in kinds)
+        assert walked(scene, f"{base}?{repeated}", "transactions", 100) == with_commas
+        page = scene.result(f"{base}?txTypes={kinds[0]}&txTypes={kinds[2]},{kinds[4]}&pageSize=1")
+        if token := page.get("nextPageToken"):  # a token holds in whichever form the list is written
+            scene.result(f"{base}?txTypes={kinds[4]},{kinds[0]},{kinds[2]}&pageSize=1&pageToken={token}")

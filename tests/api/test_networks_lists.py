@@ -1,6 +1,7 @@
 """The lists of the primary network do not depend on when they are made, nor on which chain is followed first."""
 
 import asyncio
+import importlib.resources
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,12 @@ from icefall.primary.chains import foreign_chains
 from icefall.primary.listed import ListedCore, ListedPlatform, Steps, list_stored
 from icefall.xchain.listed import StoredTxs
 
+ADDRESS_TABLES = ("p_address_tx", "address_tx")  # to which the lists add the owners of what was imported
+
 
 def rows_of(store: Store) -> dict[str, list[Any]]:
-    return {table: sorted(store.read(f"select * from {table}"), key=repr) for table in LISTED_TABLES}
+    tables = (*LISTED_TABLES, *ADDRESS_TABLES)
+    return {table: sorted(store.read(f"select * from {table}"), key=repr) for table in tables}
 
 
 def forget(tx: Transaction) -> None:
@@ -74,6 +78,40 @@ def test_the_order_of_chains_does_not_matter(recording: str, tmp_path: Path) -> 
             other.store.close()
     assert expected["early_spent"] == []
     assert found == expected
+
+
+@pytest.mark.parametrize("recording", ["p-local-1", "p-forks-1"])
+def test_transactions_of_addresses_are_migrated(recording: str, tmp_path: Path) -> None:
+    """An older release noted owners of what was made, spent and given back, and no owner of an import."""
+    migration = importlib.resources.files("icefall.node").joinpath("migrations/0111_address_txs.sqlite.sql")
+    with network_scene(recording, tmp_path) as scene:
+        store, expected = scene.playback.store, rows_of(scene.playback.store)
+
+        def as_before(tx: Transaction) -> None:
+            tx.run("delete from p_address_tx")
+            owned = tx.rows("select addresses, created_seq, spent_seq, returned_seq from p_utxo")
+            exported = tx.rows(
+                "select o.address, t.seq from chain_output c join chain_output_owner o on o.utxo_id = c.utxo_id "
+                "and o.chain_id = c.source join p_tx t on t.height = c.created_height and t.type = 18 "
+                "where c.source = zeroblob(32) and t.txid = substr(c.bytes, 3, 32)"
+            )
+            found = {(bytes(address), seq) for address, seq in exported}
+            for addresses, *seqs in owned:
+                each = [addresses[at : at + 20] for at in range(0, len(addresses), 20)]
+                found |= {(address, seq) for address in each for seq in seqs if seq is not None and seq >= 0}
+            tx.run_many("insert into p_address_tx (address, seq) values (?, ?)", sorted(found))
+
+        def migrate(tx: Transaction) -> None:
+            for statement in migration.read_text().split(";")[:-1]:
+                tx.run(statement)
+
+        scene.run(store.write(as_before))
+        assert rows_of(store)["p_address_tx"] != expected["p_address_tx"]
+        scene.run(store.write(migrate))
+        found = rows_of(store)
+        aborted = {seq for (seq,) in store.read("select seq from p_tx where is_committed = 0")}
+        assert {seq for _, seq in set(expected.pop("p_address_tx")) ^ set(found.pop("p_address_tx"))} <= aborted
+        assert found == expected
 
 
 def test_new_blocks_wait_until_the_old_ones_are_listed(tmp_path: Path) -> None:

@@ -155,6 +155,36 @@ def test_validators_by_value_and_filter(
     assert scene.get("/v1/networks/fuji/validators?sortBy=delegationFee&validationStatus=completed")[0] == 400
 
 
+def test_validators_that_pay_addresses(
+    scene: NetworkScene, naive: NaiveNetwork, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = walked(scene, "/validators", "validators")
+    validating = [one for one in naive.stakes if not one.is_delegator]
+    payees = {
+        id_text(one.tx.txid): shown_addresses(scene, one.owner) if one.owner is not None else [] for one in validating
+    }
+    addresses = sorted({address for found in payees.values() for address in found})
+    monkeypatch.setattr(validator_handlers, "SCAN_MAX", 3)
+    for address in addresses:
+        base = f"/validators?rewardAddresses={address}"
+        mine = [one for one in every if address in payees[one["txHash"]]]
+        assert mine
+        assert walked(scene, base, "validators", 2) == mine
+        assert walked(scene, f"{base}&sortOrder=asc", "validators", 3) == mine[::-1]
+        active = [one for one in mine if one["validationStatus"] == "active"]
+        assert walked(scene, f"{base}&validationStatus=active", "validators", 2) == active
+        for name in {one["nodeId"] for one in every}:
+            of_node = [one for one in mine if one["nodeId"] == name]
+            assert walked(scene, f"{base}&nodeIds={name}", "validators", 1) == of_node
+        primary = [one for one in mine if one["subnetId"] == id_text(PRIMARY)]
+        assert walked(scene, f"{base}&subnetId={id_text(PRIMARY)}", "validators", 2) == primary
+        by_fee = walked(scene, f"{base}&sortBy=delegationFee", "validators", 2)
+        staked = [one for one in active if one["subnetId"] == id_text(PRIMARY)]
+        assert sorted(by_fee, key=str) == sorted(staked, key=str)
+    both = [one for one in every if set(addresses[:2]).intersection(payees[one["txHash"]])]
+    assert walked(scene, f"/validators?rewardAddresses={','.join(addresses[:2])}", "validators", 2) == both
+
+
 def test_what_an_upstream_saw_of_active_validators(scene: NetworkScene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validator_handlers, "SCAN_MAX", 4)
     every = walked(scene, "/validators", "validators")

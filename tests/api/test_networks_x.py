@@ -1,6 +1,7 @@
 """X, the atomic side of C and the memory that the chains share, on recorded networks: every value against a second
 implementation that reads the containers."""
 
+import base64
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,11 +9,15 @@ import pytest
 from tests.api.networks_naive import Made, Moved, NaiveNetwork, is_touched
 from tests.api.networks_scene import NetworkScene, network_scene
 from tests.api.test_networks import RICH, walked
+from tests.pchain.recorded import recorded_containers
 
 from icefall.api.networks.handlers import c_chain, outputs, x_chain
 from icefall.wire.avm.codec import unpack_utxo
 from icefall.wire.avm.types import CreateAssetTx
+from icefall.wire.container.platform import block_in_container
 from icefall.wire.ids import id_from_text, id_text, input_id
+from icefall.wire.pvm.codec import unpack_block as unpack_platform_block
+from icefall.wire.pvm.types import PlatformImportTx
 from icefall.wire.text import checksum_hex
 
 CHAINS = {"X": "/blockchains/x-chain", "C": "/blockchains/c-chain"}
@@ -205,11 +210,32 @@ def test_assets(scene: NetworkScene, naive: NaiveNetwork) -> None:
     assert scene.get(f"/v1/networks/fuji/blockchains/p-chain/assets/{not_one}")[0] == 400
 
 
+def imported_by_p(scene: NetworkScene) -> dict[str, Any]:
+    """The signatures for what P imported, by the ID of the output."""
+    found = {}
+    for one in recorded_containers(scene.playback.recording):
+        for tx in unpack_platform_block(block_in_container(one.fetched.raw)).txs if one.chain == "P" else ():
+            unsigned = tx.unsigned
+            if isinstance(unsigned, PlatformImportTx):
+                for number, given in enumerate(unsigned.imported_inputs, len(unsigned.inputs)):
+                    (signature,) = tx.credentials[number].signatures
+                    utxo_id = id_text(input_id(given.txid, given.output_index))
+                    found[utxo_id] = [{"signature": base64.b64encode(signature).decode()}]
+    return found
+
+
 @pytest.mark.parametrize("chain", list(CHAINS))
 def test_outputs_of_addresses(
     scene: NetworkScene, naive: NaiveNetwork, monkeypatch: pytest.MonkeyPatch, chain: str
 ) -> None:
     path, hrp = CHAINS[chain], HRPS[scene.playback.recording]
+    credentials = {
+        utxo["utxoId"]: utxo["credentials"]
+        for of in CHAINS.values()
+        for tx in walked(scene, f"{of}/transactions", "transactions")
+        for utxo in tx.get("consumedUtxos", ())
+    }
+    credentials |= imported_by_p(scene)
     monkeypatch.setattr(outputs, "SCAN_MAX", 3)
     for address in naive.owners():
         base = f"{path}/utxos?addresses={naive.text(address, hrp)}"
@@ -218,6 +244,7 @@ def test_outputs_of_addresses(
         every = walked(scene, f"{base}&includeSpent=true", "utxos", 3)
         for shown, made in zip(every, rows, strict=True):
             check_utxo(shown, made, naive, hrp)
+            assert shown.get("credentials") == credentials.get(shown["utxoId"])
             raw = checksum_hex.decode(shown["utxoBytes"])
             assert id_text(unpack_utxo(raw).txid) == made.txid
         assert walked(scene, f"{base}&includeSpent=true&sortOrder=asc", "utxos", 2) == every[::-1]
@@ -277,9 +304,14 @@ def test_chains_and_last_activity_of_addresses(scene: NetworkScene, naive: Naive
             if not txs and chain != "P":
                 assert scene.get(f"/v1/networks/fuji{target}?addresses={text}")[0] == 404
                 continue
-            if not txs:
+            moving = [
+                one
+                for one in txs
+                if text in str((one.get("consumedUtxos"), one.get("emittedUtxos"), one.get("evmInputs")))
+            ]
+            if not moving:
                 continue
-            shown, newest = scene.result(f"{target}?addresses={text}"), txs[0]
+            shown, newest = scene.result(f"{target}?addresses={text}"), moving[0]
             assert (shown["txHash"], shown["chainName"]) == (newest["txHash"], f"{chain.lower()}-chain")
             assert shown["timestamp"] == newest.get("timestamp", newest.get("blockTimestamp"))
             assert shown["blockNumber"] == str(newest.get("blockHeight", newest.get("blockNumber")))

@@ -152,6 +152,21 @@ def test_every_kind_is_read(scene: Scene) -> None:
     }
 
 
+def test_a_list_has_commas_or_is_repeated(scene: Scene) -> None:
+    other = HASH[:42].lower()
+    for lists in (
+        f"contractAddresses={ADDRESS},{other}",
+        f"contractAddresses={ADDRESS}&contractAddresses={other}",
+        f"contractAddresses={ADDRESS}%2C{other}&pageSize=3&contract%41ddresses={ADDRESS},{other}",
+    ):
+        found = params_of(scene, f"/v1/everything?{lists}&needed=1")
+        assert found["contract_addresses"] == [LOW, other]
+    repeated = "&contractAddresses=".join(f"0x{at:040x}" for at in range(ADDRESSES_MAX + 1))
+    assert f"({ADDRESSES_MAX + 1} are given)" in refused(scene, f"/v1/everything?needed=1&contractAddresses={repeated}")
+    wrong = f"/v1/everything?needed=1&contractAddresses={ADDRESS}&contractAddresses="
+    assert refused(scene, wrong).startswith("contractAddresses must be")
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [

@@ -16,6 +16,7 @@ HERE = Path(__file__).parent / "avacloud"
 RICH = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 NODE = "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"
 API = "data.primaryNetwork"
+STAKING = ["AddPermissionlessDelegatorTx", "AddPermissionlessValidatorTx"]
 
 
 def calls(txs: dict[str, list[str]]) -> list[tuple[str, Any]]:
@@ -29,7 +30,7 @@ def calls(txs: dict[str, list[str]]) -> list[tuple[str, Any]]:
             (f"{API}.blocks.get", of | {"blockId": "1"}),
             (f"{API}.blocks.listByNodeId", of | {"nodeId": NODE}),
             (f"{API}.transactions.listLatest", of | {"pageSize": 5}),
-            (f"{API}.transactions.listLatest", of_rich | {"sortOrder": "asc", "txTypes": ["ImportTx"]}),
+            (f"{API}.transactions.listLatest", of_rich | {"sortOrder": "asc", "txTypes": ["ImportTx", "ExportTx"]}),
             (f"{API}.utxos.listByAddresses", of_rich | {"pageSize": 7, "includeSpent": True}),
             (f"{API}.balances.listByAddresses", of_rich),
             (f"{API}.balances.listByAddresses", of_rich | {"blockTimestamp": 1795036500}),
@@ -37,10 +38,13 @@ def calls(txs: dict[str, list[str]]) -> list[tuple[str, Any]]:
         ]
     x = {"network": "fuji", "blockchainId": "x-chain"}
     asset = x | {"assetId": X_ASSET["assetId"]}
+    p = {"network": "fuji", "blockchainId": "p-chain"}
     return [
         *found,
         (f"{API}.getAssetDetails", asset),
         (f"{API}.transactions.listAssetTransactions", asset),
+        (f"{API}.transactions.listAssetTransactions", asset | {"txTypes": ["BaseTx", "CreateAssetTx"]}),
+        (f"{API}.transactions.listActiveStakingTransactions", p | {"txTypes": STAKING, "addresses": RICH}),
         (f"{API}.vertices.listLatest", x),
         (f"{API}.vertices.listByHeight", x | {"vertexHeight": 1}),
     ]

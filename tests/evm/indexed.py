@@ -24,6 +24,7 @@ from icefall.evm.layouts.proof import Prover
 from icefall.evm.model import ContractInfo, StoredRaw
 from icefall.evm.packed import PackedBlock
 from icefall.evm.storing.store import PACKAGE, ChainStore
+from icefall.evm.storing.unclaimed import UNCLAIMED_MAX
 from icefall.metrics.store import RollupWriter
 from icefall.upstream.evm.block_parts import FetchedBlock
 from icefall.upstream.evm.upstream import EvmUpstream
@@ -89,8 +90,8 @@ class Indexing(NamedTuple):
     log: Log
 
 
-def open_store(path: Path) -> ChainStore:
-    return ChainStore(store_at(path, PACKAGE), [RollupWriter(lambda: 0.0)])
+def open_store(path: Path, unclaimed_max: int = UNCLAIMED_MAX) -> ChainStore:
+    return ChainStore(store_at(path, PACKAGE), [RollupWriter(lambda: 0.0)], unclaimed_max=unclaimed_max)
 
 
 def messenger_of(replay: EvmReplay) -> bytes:

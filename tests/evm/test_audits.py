@@ -137,6 +137,11 @@ async def test_tokens_by_storage_are_compared_seldom_and_a_little(tmp_path: Path
             sampled = Sampler(store, 0).all_tokens(LATER, 0, by_storage=by_all)
             most = max(len(checks) for _, checks in sampled if any(check.token_address in tokens for check in checks))
             assert (most > BY_STORAGE_NAMED + BY_STORAGE_OTHERS) == by_all
+        await store.write(lambda tx: tx.run("update token set words_dropped_since = :block", {"block": LATER // 2}))
+        later = [Counter(call.to for call, _ in checks) for _, checks in samples(store, LATER)]
+        assert later[: LATER // 2] == made[: LATER // 2]  # audited before the block is stored, or long after
+        of_blocks = [[block[token] for block in some[LATER // 2 :] for token in tokens] for some in (made, later)]
+        assert sum(of_blocks[1]) > 4 * sum(of_blocks[0])
     finally:
         store.close()
 

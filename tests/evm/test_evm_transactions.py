@@ -7,7 +7,9 @@ import pytest
 from tests.evm.recordings import CHAINS, Code, contract_info_for, derived, full_blocks, like, unhex
 
 from icefall.evm.deriving.derive import contract_lookups, derive
+from icefall.evm.deriving.transactions import totals
 from icefall.evm.model import ZERO_ADDRESS, CallType, ContractInfo, Erc20Delta, IdDelta
+from icefall.wire.evm.block import decode_block
 from icefall.wire.evm.types import FullBlock
 
 
@@ -73,6 +75,27 @@ def test_block_rows(chain: str) -> None:
         assert row.gas_cost == number(block.get("blockGasCost", "0x0"))
         assert row.tx_count == len(block["transactions"])
         assert row.fees_spent == sum(number(r["gasUsed"]) * number(r["effectiveGasPrice"]) for r in receipts)
+        assert (row.fee_recipient, row.size) == (unhex(block["miner"]), number(block["size"]))
+        pays_whole_fees = "extDataHash" in block  # coreth, whose recipient is an address without a key
+        assert row.fees_burned == (row.fees_spent if pays_whole_fees else row.base_fee * row.gas_used)
+
+
+def test_fees_that_no_one_gets_where_the_recipient_gets_whole_fees() -> None:
+    """A chain of subnet-evm pays them all; of a header with unknown fields it is not known."""
+    line = next(one.line for one in derived("geth-1") if one.rows.txs)
+    block = decode_block(msgspec.json.encode(line["block"]))
+    assert block is not None
+    assert totals(block, ()).fees_burned == (block.base_fee or 0) * block.gas_used > 0
+    assert totals(msgspec.structs.replace(block, gas_cost=0), ()).fees_burned == 0
+    assert totals(msgspec.structs.replace(block, unknown_fields=True), ()).fees_burned is None
+
+
+@pytest.mark.parametrize("size", ["many", "0x", 7, None])
+def test_a_size_that_is_none_is_not_known(size: Any) -> None:
+    """No hash covers it: a node that sends nonsense there is used nevertheless."""
+    block = decode_block(msgspec.json.encode(derived("geth-1")[1].line["block"] | {"size": size}))
+    assert block is not None
+    assert block.size is None
 
 
 @pytest.mark.parametrize("chain", CHAINS)

@@ -14,7 +14,7 @@ from icefall.evm.contract_calls import owner_of
 from icefall.evm.deriving.packing import packed
 from icefall.evm.deriving.tokens import id_deltas, nft_owners
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.indexing.token_layouts import OWNERS_ASKED_MAX, TokenLayouts
+from icefall.evm.indexing.token_layouts import OWNERS_ASKED_MAX, TokenLayouts, _Known
 from icefall.evm.layouts.formulas import Order, StorageLayout
 from icefall.evm.layouts.proof import Refused, SeenKey
 from icefall.evm.model import ERC721, ERC1155, ZERO_ADDRESS, BlockRows, Erc721TransferRow, Erc1155TransferRow
@@ -312,4 +312,58 @@ async def test_the_owners_that_a_block_has_asked_are_bounded(tmp_path: Path) -> 
     state = StateOfOwners({token_id: ANN.rjust(32, b"\0") for token_id in range(OWNERS_ASKED_MAX + 5)})
     many = nft_block(1, [(BEN, DAN, token_id) for token_id in range(OWNERS_ASKED_MAX + 5)], OLDER)
     assert len(await TokenLayouts(store, state, state).owners([many])) == OWNERS_ASKED_MAX
+    store.close()
+
+
+# More words change without a log than may be stored of a token.
+CROWDED = [
+    nft_block(1, [(ZERO_ADDRESS, ANN, 1)], n1=(ZERO_ADDRESS, ANN)),
+    nft_block(2, [], n2=(ZERO_ADDRESS, DAN), n3=(ZERO_ADDRESS, EVE)),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize(
+    ("last", "read", "is_known"),
+    [
+        (nft_block(3, [(DAN, BEN, 2)], n2=(DAN, BEN)), {}, True),  # its word was stored
+        (nft_block(3, [(EVE, BEN, 3)], n3=(EVE, BEN)), {}, False),
+        (nft_block(3, [(EVE, BEN, 3)]), {3: EVE}, False),
+        (nft_block(3, [(EVE, BEN, 9)]), {9: ZERO_ADDRESS}, True),
+    ],
+)
+@awaited
+async def test_an_nft_whose_words_were_dropped_makes_the_token_untrusted(
+    last: ResolvedBlock, read: dict[int, bytes], is_known: bool, size: int, engine: str, tmp_path: Path
+) -> None:
+    store = open_store(tmp_path / f"a.{engine}", unclaimed_max=1)
+    blocks = [*CROWDED, last]
+    for start in range(0, len(blocks), size):
+        await put(store, blocks[start : start + size], read)
+    assert store.read("select words_dropped_since from token") == [(2,)]
+    assert store.words_dropped == 1
+    assert (untrusted(store) is None) == is_known
+    store.close()
+
+
+@awaited
+async def test_owners_are_asked_where_words_may_have_been_dropped(tmp_path: Path) -> None:
+    """Words are counted by the length of their text, and by what is stored of a token that is met again."""
+    store = open_store(tmp_path / "a.sqlite", unclaimed_max=1)
+    blocks = [*CROWDED, nft_block(3, [(EVE, BEN, 9)]), nft_block(4, [(EVE, BEN, 8)])]
+    state = StateOfOwners({token_id: Reverted("no such token") for token_id in (8, 9)})
+    layouts = TokenLayouts(store, state, state)
+    layouts._known[TOKEN] = _Known(True, OWNERS)
+    for one in blocks[:3]:
+        rows = msgspec.structs.replace(one.rows, storage=[(TOKEN, text) for text in one.slots[TOKEN].texts])
+        slots = (await layouts.advance(rows)).slots
+        read = await layouts.owners([msgspec.structs.replace(one, slots=slots)])
+        assert [key[2] for key in read] == ([9] if one is blocks[2] else [])
+        await put(store, [one], {key[2]: owner.to_bytes(20, "big") for key, owner in read.items()})
+    assert untrusted(store) is None
+    again = TokenLayouts(store, state, state)
+    await again.prepare([blocks[3].rows])
+    slots = (await again.advance(blocks[3].rows)).slots
+    assert slots[TOKEN].may_lack_words
     store.close()

@@ -89,7 +89,8 @@ EACH = "with recursive n (i) as (values (0) union all select i + 1 from n where 
 MINE = "case when i < :many then 1 else 2 end"
 ID = "cast(printf('%032d', i) as blob)"
 ROWS = (
-    f"insert into block select i, {ID}, {ID}, i, 1, x'00', x'00', x'00', x'00', x'00', i, 1, x'' from n",
+    f"insert into block select i, {ID}, {ID}, i, 1, x'00', x'00', x'00', x'00', x'00', i, 1, x'', null, null, null "
+    "from n",
     f"insert into tx select i << 24, {ID}, {MINE}, 3, 4, x'0000000000ffff', x'', x'' from n",
     "insert into tx_by_hash select substr(hash, 1, 4), tx_at >> 24 from tx",
     "insert into erc20_in select 3, i, 0, 0 from n",

@@ -151,6 +151,74 @@ async def test_a_slot_without_a_known_holder_is_the_history_of_its_holder(engine
         store.close()
 
 
+def known_by(store: ChainStore) -> str:
+    return str(store.read("select balance_source from token_trust")[0][0])
+
+
+SPENT = [address(number) for number in range(50, 56)]  # whom no log names: as if these were allowances
+CROWDED = [
+    block(1, [(ANN, ANN, 5)], {ANN: (0, 5)}),
+    block(2, [], {SPENT[0]: (0, 3), SPENT[1]: (0, 4)}),
+    block(3, [(ANN, ANN, 0)], {SPENT[2]: (0, 3), ANN: (5, 6)}),  # the third word does not fit
+    block(4, [(SPENT[0], ANN, 1)], {SPENT[0]: (3, 2), ANN: (6, 7)}),  # whose history was stored
+    block(5, [], {SPENT[3]: (0, 9)}),
+    block(6, [], {SPENT[0]: (2, 1)}),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [1, 2, 6])
+@awaited
+async def test_a_token_of_which_words_were_dropped_is_not_known_by_storage(
+    size: int, engine: str, tmp_path: Path
+) -> None:
+    store = open_store(tmp_path / f"a.{engine}", unclaimed_max=2)
+    for start in range(0, len(CROWDED), size):
+        await put(store, CROWDED[start : start + size])
+        assert known_by(store) == ("storage" if start + size < 3 else "logs")  # never audited
+    assert store.words_dropped == 2
+    assert store.read("select words_dropped_since from token") == [(3,)]
+    assert store.unclaimed_words([TOKEN, ANN]) == {TOKEN: 3}
+    assert [balance(store, SPENT[0], number) for number in range(1, 7)] == [0, 3, 3, 2, 2, 1]
+    assert untrusted(store) is None
+    await store.roll_back(3)
+    assert known_by(store) == "logs"
+    await store.roll_back(2)
+    assert known_by(store) == "storage"
+    await put(store, CROWDED[2:])
+    assert store.read("select words_dropped_since from token") == [(3,)]
+    assert [balance(store, SPENT[0], number) for number in range(1, 7)] == [0, 3, 3, 2, 2, 1]
+    store.close()
+
+
+@pytest.mark.parametrize("size", [1, 9])
+@pytest.mark.parametrize(
+    ("last", "read", "value", "is_known"),
+    [
+        (block(6, [(SPENT[2], ANN, 1)], {SPENT[2]: (3, 2)}), None, 3, False),  # its word was dropped
+        (block(6, [(SPENT[2], ANN, 0)]), 3, 3, False),
+        (block(6, [(SPENT[4], ANN, 0)]), 0, 0, True),
+        (block(6, [(SPENT[1], ANN, 0)]), 4, 4, True),  # its only word was stored
+        (block(6, [(SPENT[1], ANN, 0)]), 5, 4, False),  # and a later one was not
+    ],
+)
+@awaited
+async def test_a_holder_whose_words_were_dropped_makes_the_token_untrusted(
+    last: ResolvedBlock, read: int | None, value: int, is_known: bool, size: int, tmp_path: Path
+) -> None:
+    store = open_store(tmp_path / "a.sqlite", unclaimed_max=2)
+    blocks = [*CROWDED[:5], last]
+    who = last.rows.addresses[last.rows.erc20_deltas[1][0]]
+    for start in range(0, len(blocks), size):
+        some = blocks[start : start + size]
+        found = [FoundLayout(TOKEN, 1, LAYOUT, is_other=False)] if not start else []
+        baselines = {} if read is None else {(TOKEN, who, -1): read}
+        await store.commit(some, baselines=baselines, layouts=found)
+    assert balance(store, who, 5) == value
+    assert (untrusted(store) is None) == is_known
+    store.close()
+
+
 @awaited
 async def test_a_missed_change_makes_the_token_untrusted(tmp_path: Path) -> None:
     store = open_store(tmp_path / "a.sqlite")
@@ -183,9 +251,16 @@ async def test_storage_that_cannot_be_read_makes_the_token_untrusted(tmp_path: P
 async def test_the_name_is_read_again_when_a_variable_changed(engine: str, has_layout: bool, tmp_path: Path) -> None:
     supply, name = (number.to_bytes(32, "big") for number in (2, 3))
     long_name = keccak256(name)  # where the text of a long name is
+    in_struct, allowance = keccak256(ANN), keccak256(BEN)  # in mappings
     store = open_store(tmp_path / f"a.{engine}")
     await put(store, BLOCKS[:1])
     cases: list[tuple[dict[bytes, tuple[int, int]], bool]] = [
+        ({in_struct: (1, 2)}, True),
+        ({in_struct: (0, 18)}, True),
+        ({allowance: (0, 300)}, False),  # which a log tells
+        ({allowance: (300, 293)}, False),  # spent by the transfer of the block
+        ({allowance: (293, 300), in_struct: (18, 300)}, True),  # one log explains one word
+        ({allowance: (300, 293), in_struct: (300, 292)}, True),
         ({}, False),
         ({supply: (12, 17)}, False),  # what the block mints
         ({supply: (17, 99)}, True),
@@ -194,13 +269,16 @@ async def test_the_name_is_read_again_when_a_variable_changed(engine: str, has_l
     ]
     for number, (words, is_read_again) in enumerate(cases, start=2):
         await store.write(lambda tx: tx.run("update token set read_at = 1000"))
-        made = block(number, [(ZERO_ADDRESS, EVE, 5)])
+        made = block(number, [(ZERO_ADDRESS, EVE, 5), (ANN, BEN, 7)])
+        rows = msgspec.structs.replace(made.rows, approvals=[(TOKEN, 300)])
+        balances = {LAYOUT.slot_of(EVE, 0): (5 * number - 10, 5 * number - 5)} if has_layout else {}
+        changed = {**words, **balances}
         text = b"\n".join(
-            msgspec.json.encode({"0x" + key.hex(): f"0x{change[side]:064x}" for key, change in words.items()})
+            msgspec.json.encode({"0x" + key.hex(): f"0x{change[side]:064x}" for key, change in changed.items()})
             for side in (0, 1)
         )
         slots, others = ({TOKEN: TokenStorage(LAYOUT, [text])}, {}) if has_layout else ({}, {TOKEN: [text]})
-        await put(store, [msgspec.structs.replace(made, slots=slots, other_storage=others)])
+        await put(store, [msgspec.structs.replace(made, rows=rows, slots=slots, other_storage=others)])
         ((read_at, retry_at),) = store.read("select read_at, retry_at from token")
         assert (read_at is None) == is_read_again, number
         assert not is_read_again or retry_at == 1060

@@ -6,9 +6,10 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.awaited import awaited
-from tests.evm.indexed import open_store
+from tests.evm.indexed import Log, open_store
 from tests.metrics.synthetic import address, assembled
 
+from icefall.evm.auditing.audit import Auditor
 from icefall.evm.deriving.packing import packed
 from icefall.evm.model import (
     ZERO_ADDRESS,
@@ -21,8 +22,11 @@ from icefall.evm.model import (
     NftOwner,
 )
 from icefall.evm.packed import ResolvedBlock
+from icefall.evm.storing.store import ChainStore
+from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.state import At, ContractCall, StateCall
 
-TOKEN, ANN, BEN, EVE = (address(number) for number in range(1, 5))
+TOKEN, ANN, BEN, EVE, DAN = (address(number) for number in range(1, 6))
 
 
 def erc20(number: int, sender: bytes, to: bytes, value: int) -> BlockRows:
@@ -85,3 +89,73 @@ async def test_consistent_logs_are_trusted(case: str, tmp_path: Path) -> None:
     first, second = CONSISTENT[case]
     assert await untrusted_since(tmp_path / "one_batch.sqlite", [[first, second]]) is None
     assert await untrusted_since(tmp_path / "two_batches.sqlite", [[first], [second]]) is None
+
+
+class StateOfOwner:
+    """The state of a collection that has given its NFT away without a log. `owner` is what it answers, at any block."""
+
+    def __init__(self) -> None:
+        self.owner = ANN
+
+    async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
+        return [self.owner.rjust(32, b"\0") for _ in calls]
+
+    async def answers(self, calls: Sequence[ContractCall], at: At) -> list[bytes | Reverted]:
+        raise AssertionError(calls)
+
+    async def balances(self, addresses: Sequence[bytes], at: At) -> list[int]:
+        raise AssertionError(addresses)
+
+    async def codes(self, addresses: Sequence[bytes], at: At) -> list[bytes]:
+        raise AssertionError(addresses)
+
+
+def owners_found(store: ChainStore) -> set[tuple[bytes, int]]:
+    return {(owner, block) for owner, block in store.read("select owner, block from nft_state_owner")}
+
+
+async def audit(auditor: Auditor, store: ChainStore) -> None:
+    while (tip := store.tip()) is not None and await auditor.step(tip):
+        pass
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@awaited
+async def test_an_owner_that_an_audit_found_outlasts_a_later_finding(engine: str, tmp_path: Path) -> None:
+    """Audits of blocks that stay are not made again: what they found has to stay too."""
+    store, state = open_store(tmp_path / f"a.{engine}"), StateOfOwner()
+    auditor = Auditor(store, state, 5_000, Log())
+    blocks = [erc721(1, ZERO_ADDRESS, BEN), erc721(2, BEN, BEN), *(erc721(number, BEN, EVE) for number in (3, 4))]
+    for rows, owner in zip(blocks, (ANN, ANN, DAN, ANN), strict=True):
+        state.owner = owner
+        await store.commit([ResolvedBlock(packed(rows), (), ())])
+        await audit(auditor, store)
+    assert owners_found(store) == {(ANN, 1), (DAN, 3)}
+    await store.roll_back(2)
+    assert owners_found(store) == {(ANN, 1)}
+    store.close()
+
+
+@awaited
+async def test_all_tokens_are_compared_again_after_a_reorganisation_of_one_block(tmp_path: Path) -> None:
+    store, state = open_store(tmp_path / "a.sqlite"), StateOfOwner()
+    auditor = Auditor(store, state, 5_000, Log())
+    state.owner = BEN
+    await store.commit([ResolvedBlock(packed(erc721(1, ZERO_ADDRESS, BEN)), (), ())])
+    await audit(auditor, store)
+    for name in (b"one", b"other"):
+        rows = msgspec.structs.replace(assembled(2, 2, ()))
+        block = msgspec.structs.replace(rows.block, block_hash=name.rjust(32, b"\0"))
+        await store.commit([ResolvedBlock(packed(msgspec.structs.replace(rows, block=block)), (), ())])
+        await audit(auditor, store)
+        tip = store.tip()
+        assert tip is not None
+        assert not auditor.is_swept(tip)
+        state.owner = ANN
+        await auditor.sweep(tip)
+        assert auditor.is_swept(tip)
+        assert owners_found(store) == {(ANN, 2)}
+        state.owner = BEN
+        await store.roll_back(1)
+        assert owners_found(store) == set()
+    store.close()

@@ -16,12 +16,53 @@ L1, C_CHAIN = "/chain/3210042", "/chain/43112"
 X_TX = "ewj9hHMJYTTyHXXEvM1mfKRjZc4NtvYSo4Td8cj7Qk53LzBoz"
 
 
-def test_a_block_shows_what_was_burnt(demo: Server, shared: Tab) -> None:
-    block = demo.ask("GET", "/v1/chains/3210042/blocks/1968", listener="data").json()
+def fact(explorer: Tab, name: str) -> str:
+    return explorer.page.locator(".facts > div", has=explorer.page.locator("dt", has_text=name)).inner_text()
+
+
+@pytest.mark.parametrize("chain", [L1, C_CHAIN])
+def test_a_block_shows_its_size_its_fee_recipient_and_what_was_burnt(chain: str, demo: Server, shared: Tab) -> None:
+    """The L1 burns the base fee alone, and the C-Chain whole fees, which go to an address without a key."""
+    newest = demo.ask("GET", f"/v1/chains/{chain[7:]}/blocks:listDetails?pageSize=25", listener="data").json()["blocks"]
+    block = next(one for one in newest if one["feesSpent"] != "0")
+    number = int(block["blockNumber"])
     burnt = int(block["baseFee"]) * int(block["gasUsed"])
-    shared.go(f"{L1}/block/1968")
-    row = shared.page.locator(".facts > div", has_text="Burnt fees").inner_text()
-    assert f"{burnt / 10**18:.18f}".rstrip("0") in row
+    assert int(block["feesBurned"]) == (burnt if chain == L1 else int(block["feesSpent"])) > 0
+    shared.go(f"{chain}/block/{number}")
+    assert f"{int(block['feesBurned']) / 10**18:.18f}".rstrip("0") in fact(shared, "Burnt fees")
+    assert block["feeRecipient"] in fact(shared, "Fee recipient")
+    assert f"{block['size']:,} bytes" in fact(shared, "Size")
+    shared.go(f"{chain}?tab=blocks")
+    row = shared.page.locator(
+        "#tab-panel tbody tr", has=shared.page.get_by_role("link", name=f"{number:,}", exact=True)
+    )
+    assert f"{block['size']:,} B" in row.inner_text()
+    assert row.locator(f"a[href$='/address/{block['feeRecipient']}']").count() == 1
+
+
+def test_a_block_that_an_older_release_indexed_shows_no_guess(shared: Tab) -> None:
+    def without(block: Any) -> Any:
+        return {name: value for name, value in block.items() if name not in ("feeRecipient", "size", "feesBurned")}
+
+    def one(route: Route) -> None:
+        route.fulfill(json=without(route.fetch().json()))
+
+    def page(route: Route) -> None:
+        given = route.fetch().json()
+        route.fulfill(json=given | {"blocks": [without(block) for block in given["blocks"]]})
+
+    shared.page.route("**/details", one)
+    shared.page.route("**/blocks:listDetails*", page)
+    try:
+        shared.go(f"{L1}/block/1968")
+        names = shared.page.locator(".facts dt").all_inner_texts()
+        assert "Fees spent" in names
+        assert not {"Burnt fees", "Size", "Fee recipient"} & set(names)
+        shared.go(f"{L1}?tab=blocks")
+        cells = shared.page.locator("#tab-panel tbody tr").first.locator("td")
+        assert cells.all_inner_texts()[-3:] == ["\u2013"] * 3
+    finally:
+        shared.unroute()
 
 
 def test_a_chain_says_what_gas_costs_now(shared: Tab) -> None:

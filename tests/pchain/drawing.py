@@ -1,6 +1,7 @@
 """What random transactions of the P-Chain are made of, drawn so that it fits a naive chain: owners, inputs, periods."""
 
 import random
+from typing import NamedTuple
 
 from tests.pchain.naive_chain import PRIMARY, NaiveChain, Staker
 
@@ -17,6 +18,20 @@ ADDRESSES = [hash256(b"address %d" % number)[:20] for number in range(12)]
 NODES = [hash256(b"node %d" % number)[:20] for number in range(10)]
 _SPENT_MAX = 3
 
+
+class Surroundings(NamedTuple):
+    """The network that a chain is drawn for: its IDs, whose outputs are spent, and who may validate."""
+
+    network_id: int
+    avax: bytes
+    x_chain: bytes
+    c_chain: bytes
+    addresses: list[bytes]
+    nodes: list[bytes]
+
+
+MADE_UP = Surroundings(NETWORK_ID, AVAX, X_CHAIN, C_CHAIN, ADDRESSES, NODES)
+
 Drawn = t.PlatformTx | None
 Outputs = tuple[t.PlatformOutput, ...]
 Base = tuple[int, bytes, Outputs, tuple[t.PlatformInput, ...], bytes]  # the fields of every transaction with inputs
@@ -25,9 +40,10 @@ Base = tuple[int, bytes, Outputs, tuple[t.PlatformInput, ...], bytes]  # the fie
 class Drawing:
     """Draws from `source` what fits the chain, which a caller moves on after each transaction."""
 
-    def __init__(self, source: random.Random, chain: NaiveChain) -> None:
+    def __init__(self, source: random.Random, chain: NaiveChain, around: Surroundings = MADE_UP) -> None:
         self.source = source
         self.chain = chain
+        self.around = around
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
@@ -35,7 +51,7 @@ class Drawing:
         """One address mostly; else several of which some must sign, and sometimes not before a time."""
         source = self.source
         many = source.random() < 0.3
-        addresses = tuple(sorted(source.sample(ADDRESSES, source.randint(2, 4) if many else 1)))
+        addresses = tuple(sorted(source.sample(self.around.addresses, source.randint(2, 4) if many else 1)))
         locktime = self.chain.time + source.randint(1, 200) if source.random() < 0.05 else 0
         return Owners(locktime, source.randint(1, len(addresses)), addresses)
 
@@ -54,17 +70,23 @@ class Drawing:
         random_bytes = self.source.randbytes
         return pack_tx(body, [Credential(tuple(random_bytes(65) for _ in range(count))) for count in counts])
 
+    def can_sign_for(self, utxo: t.PlatformUtxo) -> bool:
+        """Whether an output can be spent: here any, as signatures are not checked."""
+        return True
+
     def _spendable(self, asset: bytes) -> list[t.PlatformUtxo]:
         found = []
         for utxo in self.chain.utxos.values():
             locked = utxo.output.locktime if isinstance(utxo.output, t.StakeableOutput) else 0
             inner = utxo.output.output if isinstance(utxo.output, t.StakeableOutput) else utxo.output
-            if utxo.asset_id == asset and max(locked, inner.owners.locktime) <= self.chain.time:
+            is_free = max(locked, inner.owners.locktime) <= self.chain.time
+            if utxo.asset_id == asset and is_free and self.can_sign_for(utxo):
                 found.append(utxo)
         return found
 
-    def spend(self, amount: int, asset: bytes = AVAX) -> tuple[tuple[t.PlatformInput, ...], Outputs] | None:
-        """Inputs that hold the amount, and outputs with most of what is left of it."""
+    def spend(self, amount: int, asset: bytes | None = None) -> tuple[tuple[t.PlatformInput, ...], Outputs] | None:
+        """Inputs that hold the amount (of AVAX if no asset is given), and outputs with most of what is left of it."""
+        asset = asset or self.around.avax
         candidates = self._spendable(asset)
         self.source.shuffle(candidates)
         inputs, total = [], 0
@@ -83,10 +105,10 @@ class Drawing:
         outputs = [t.PlatformOutput(asset, TransferOutput(part, self.owners())) for part in (cut, left - cut) if part]
         return tuple(inputs), tuple(outputs)
 
-    def base(self, amount: int = 0, asset: bytes = AVAX) -> Base | None:
+    def base(self, amount: int = 0, asset: bytes | None = None) -> Base | None:
         spent = self.spend(amount, asset)
         memo = self.source.randbytes(self.source.randint(0, 9))
-        return None if spent is None else (NETWORK_ID, P_CHAIN, spent[1], spent[0], memo)
+        return None if spent is None else (self.around.network_id, P_CHAIN, spent[1], spent[0], memo)
 
     def stake_of(self, amount: int, asset: bytes) -> tuple[Base, Outputs] | None:
         """The base and the stake of a staking transaction; locked outputs are staked, and their rest stays locked."""
@@ -97,6 +119,7 @@ class Drawing:
             and utxo.output.locktime > self.chain.time
             and utxo.output.output.amount > amount
             and utxo.asset_id == asset
+            and self.can_sign_for(utxo)
         ]
         base = self.base(0 if locked else amount, asset)
         if base is None:

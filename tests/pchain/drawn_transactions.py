@@ -6,7 +6,7 @@ Each function draws one type; None: the chain has nothing that the type needs.
 from collections.abc import Callable
 from typing import Any
 
-from tests.pchain.drawing import AVAX, C_CHAIN, NETWORK_ID, NODES, P_CHAIN, X_CHAIN, Base, Drawing, Drawn, Outputs
+from tests.pchain.drawing import P_CHAIN, Base, Drawing, Drawn, Outputs
 from tests.pchain.naive_chain import PRIMARY
 
 from icefall.wire.avm.types import TransferInput, TransferOutput
@@ -31,7 +31,7 @@ def _amount(draw: Drawing) -> int:
 
 def _asset(draw: Drawing, subnet: bytes) -> bytes:
     if subnet == PRIMARY:
-        return AVAX
+        return draw.around.avax
     transformation = draw.chain.subnets[subnet].transformation
     assert transformation is not None
     body: Any = transformation.unsigned
@@ -41,7 +41,7 @@ def _asset(draw: Drawing, subnet: bytes) -> bytes:
 def _validator(draw: Drawing, subnet: bytes, make: Callable[[Base, t.Validator, Outputs], t.UnsignedTx]) -> Drawn:
     if subnet == PRIMARY:
         taken = {one.node for one in draw.chain.stakers if one.subnet == PRIMARY}
-        free = [node for node in NODES if node not in taken]
+        free = [node for node in draw.around.nodes if node not in taken]
         node, period = (draw.source.choice(free), draw.period(None)) if free else (b"", None)
     else:
         host = draw.free_host(subnet)
@@ -165,7 +165,7 @@ def plain_transfer(draw: Drawing) -> Drawn:
 def import_tx(draw: Drawing) -> Drawn:
     """Outputs of X or C that this chain has never seen; sometimes of the asset of an elastic subnet."""
     elastic = draw.subnet(elastic=True)
-    asset = AVAX if elastic is None or draw.source.random() < 0.5 else _asset(draw, elastic)
+    asset = draw.around.avax if elastic is None or draw.source.random() < 0.5 else _asset(draw, elastic)
     count = draw.source.randint(1, 3)
     amounts = [draw.source.randint(10**10, 10**14) for _ in range(count)]
     imported = tuple(
@@ -173,8 +173,8 @@ def import_tx(draw: Drawing) -> Drawn:
         for amount in amounts
     )
     outputs = (t.PlatformOutput(asset, TransferOutput(sum(amounts) - 1000, draw.owners())),)
-    source = draw.source.choice((X_CHAIN, C_CHAIN))
-    return draw.signed(t.PlatformImportTx(NETWORK_ID, P_CHAIN, outputs, (), b"", source, imported))
+    source = draw.source.choice((draw.around.x_chain, draw.around.c_chain))
+    return draw.signed(t.PlatformImportTx(draw.around.network_id, P_CHAIN, outputs, (), b"", source, imported))
 
 
 def export_tx(draw: Drawing) -> Drawn:
@@ -182,8 +182,10 @@ def export_tx(draw: Drawing) -> Drawn:
     base = draw.base(amount)
     if base is None:
         return None
-    out = t.PlatformOutput(AVAX, TransferOutput(amount, draw.owners()))
-    return draw.signed(t.PlatformExportTx(*base, draw.source.choice((X_CHAIN, C_CHAIN)), (out,)))
+    out = t.PlatformOutput(draw.around.avax, TransferOutput(amount, draw.owners()))
+    return draw.signed(
+        t.PlatformExportTx(*base, draw.source.choice((draw.around.x_chain, draw.around.c_chain)), (out,))
+    )
 
 
 # -- L1s -----------------------------------------------------------------------------------------------------------
@@ -198,7 +200,7 @@ def convert(draw: Drawing) -> Drawn:
     if subnet is None:
         return None
     taken = {one.node for one in draw.chain.stakers if one.subnet == subnet}
-    nodes = sorted(draw.source.sample(sorted({*NODES} - taken), draw.source.randint(1, 4)))
+    nodes = sorted(draw.source.sample(sorted({*draw.around.nodes} - taken), draw.source.randint(1, 4)))
     validators = tuple(
         t.ConvertedValidator(
             node, draw.source.randint(1, 10**6), _balance(draw), draw.signer(), draw.committee(), draw.committee()
@@ -208,14 +210,16 @@ def convert(draw: Drawing) -> Drawn:
     base = draw.base(sum(one.balance for one in validators))
     if base is None:
         return None
-    body = subnet, X_CHAIN, draw.source.randbytes(20), validators, draw.authorization(subnet)
+    body = subnet, draw.around.x_chain, draw.source.randbytes(20), validators, draw.authorization(subnet)
     return draw.signed(t.ConvertSubnetToL1Tx(*base, *body))
 
 
 def _message(draw: Drawing, payload: bytes) -> bytes:
     call = pack_addressed_call(AddressedCall(draw.source.randbytes(20), payload))
     signers = draw.source.choice((b"\x01", b"\x07", b"\x0f\xf0"))
-    return pack_message(WarpMessage(NETWORK_ID, X_CHAIN, call, signers, draw.source.randbytes(96)))
+    return pack_message(
+        WarpMessage(draw.around.network_id, draw.around.x_chain, call, signers, draw.source.randbytes(96))
+    )
 
 
 def register(draw: Drawing) -> Drawn:
@@ -225,7 +229,7 @@ def register(draw: Drawing) -> Drawn:
         return None
     taken = {one.node for one in draw.chain.stakers if one.subnet == subnet}
     taken |= {one.node for one in draw.chain.l1.values() if one.subnet == subnet}
-    free = [node for node in NODES if node not in taken]
+    free = [node for node in draw.around.nodes if node not in taken]
     if not free:
         return None
     node, signer = draw.source.choice(free), draw.signer()

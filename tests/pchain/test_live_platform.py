@@ -9,16 +9,16 @@ import os
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.counterparts import npm_project, program
 from tests.go_node import GoNode, go_node
+from tests.pchain.live_comparison import Compared
 from tests.platform_wallet import ADDRESS_TEXT, PlatformWallet, genesis_signers
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S
 
-from icefall.wire.ids import NODE_ID_PREFIX, PRIMARY_NETWORK, hash256, id_from_text, id_text, short_id_text
+from icefall.wire.ids import NODE_ID_PREFIX, hash256, id_from_text, id_text, short_id_text
 from icefall.wire.pvm.warp import first_validation_id
 
 PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
@@ -28,52 +28,6 @@ _FLAGS = ("--min-stake-duration=10s", "--uptime-requirement=0")
 _POLL_S = 0.2
 
 
-class Compared:
-    """Both nodes. `subnets` and `validations` are asked about from when they are known on."""
-
-    def __init__(self, go: GoNode, ours: Server) -> None:
-        self._nodes: tuple[Any, Any] = (go, ours)
-        self.subnets = [PRIMARY_NETWORK]
-        self.validations: list[bytes] = []
-        self.heights: set[int] = set()
-
-    def _ask(self, node: Any, method: str, params: dict[str, Any]) -> Any:
-        return node.call("/ext/bc/P", f"platform.{method}", params).get("result")
-
-    def height(self, node: Any) -> int:
-        return int(self._ask(node, "getHeight", {})["height"])
-
-    def _state(self, node: Any, height: int) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for method in ("getTimestamp", "getFeeState", "getValidatorFeeState", "getCurrentSupply"):
-            found[method] = self._ask(node, method, {})
-        for subnet_id in map(id_text, self.subnets):
-            at = {"subnetID": subnet_id, "height": height}
-            found[f"set of {subnet_id}"] = self._ask(node, "getValidatorsAt", at)
-            found[f"stake of {subnet_id}"] = self._ask(node, "getTotalStake", {"subnetID": subnet_id})
-        for validation_id in map(id_text, self.validations):
-            found[validation_id] = self._ask(node, "getL1Validator", {"validationID": validation_id})
-        for source in ("", "X", "C"):
-            asked = {"addresses": [ADDRESS_TEXT], **({"sourceChain": source} if source else {})}
-            found[f"outputs {source}"] = sorted(self._ask(node, "getUTXOs", asked)["utxos"])
-        return found
-
-    def check(self) -> None:
-        """Wait until both are at one height, and compare them there."""
-        go, ours = self._nodes
-        deadline = time.monotonic() + LIMIT_S
-        while True:
-            height = self.height(go)
-            if self.height(ours) == height:
-                states = self._state(go, height), self._state(ours, height)
-                if self.height(go) == self.height(ours) == height:
-                    break
-            assert time.monotonic() < deadline, "Icefall does not follow"
-            time.sleep(_POLL_S)
-        assert states[1] == states[0], height
-        self.heights.add(height)
-
-
 def test_both_have_the_same_chain_after_every_transaction(tmp_path: Path) -> None:
     go = os.environ.get(PROGRAM, "")
     if not go:
@@ -81,7 +35,7 @@ def test_both_have_the_same_chain_after_every_transaction(tmp_path: Path) -> Non
     with go_node(go, tmp_path / "go", *_FLAGS) as node:
         following = [f"--upstream={node.url()}", "--index-enabled=true", "--network-id=local"]
         with serving("node", tmp_path / "icefall", *following) as server:
-            compared = Compared(node, server)
+            compared = Compared(node, server, [ADDRESS_TEXT])
             compared.check()
             _issue_all(node, PlatformWallet(server), compared)
             _issue_by_javascript(server)
@@ -156,10 +110,9 @@ def _await_eviction(wallet: PlatformWallet, compared: Compared) -> None:
 def _await_rewards(compared: Compared) -> None:
     """All that was staked here ends; each end is a block or two."""
     deadline = time.monotonic() + LIMIT_S
-    node = compared._nodes[0]
     while True:
         compared.check()
-        current = compared._ask(node, "getCurrentValidators", {})["validators"]
+        current = compared.ask_go("getCurrentValidators", {})["result"]["validators"]
         if len(current) == len(genesis_signers()) and not any(int(one.get("delegatorCount") or 0) for one in current):
             return
         assert time.monotonic() < deadline, "a staker does not end"

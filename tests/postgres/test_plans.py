@@ -26,7 +26,7 @@ KINDS = {bytes: "bytea", int: "bigint", str: "text"}
 ITEMS, HOLDER, BATCH = 5, 6, 5_000  # a token, who receives it, and how much of it with every 1000th block
 ROWS = (
     "insert into address select i, decode(lpad(to_hex(i), 40, '0'), 'hex') from generate_series(1, 40) i",
-    "insert into block select i, sha256(i::text::bytea), '', i, 20, '', '', '', '', '', i, 1, '' "
+    "insert into block select i, sha256(i::text::bytea), '', i, 20, '', '', '', '', '', i, 1, '', null, null, null "
     f"from generate_series(0, {BLOCKS - 1}) i",
     f"create temp table n as select i, i / {PER_BLOCK} as block, i % {PER_BLOCK} as index "
     f"from generate_series(0::bigint, {BLOCKS * PER_BLOCK - 1}) i",
@@ -35,6 +35,8 @@ ROWS = (
     "insert into erc20 select block << 24 | index, index, "
     r"case when i % 9973 = 0 then 2 when i % 2 = 0 then 1 else 4 end, 10 + i % 30, 10 + i % 29, '\x0105' from n",
     r"update erc20 set sender_balance = '\x01'",
+    "update erc20 set touches = case when recipient = 15 then 2 when sender % 2 = 0 then 1 else 0 end",
+    "insert into touch_rest select 16, block << 24 | index from n where index = 3",
     f"insert into erc1155 select i << 24 | 30, p, 3, {ITEMS}, 10, {HOLDER}, '', '' "
     f"from generate_series(0::bigint, {BLOCKS - 1}) i, "
     f"generate_series(0, case when i % 1000 = 500 then {BATCH - 1} else 0 end) p",
@@ -138,6 +140,19 @@ def test_lists_of_an_address(session: Connection, name: str, high: int) -> None:
     params = {"address": (15).to_bytes(20, "big"), "low": 0, "high": high << 24, "limit": 11, "currency": "usd"}
     table = "tx" if name == "txs_of" else "erc20"
     assert 0 < rows_read(session, JOINED.named(name).postgres, params, table) <= 2 * 12 + 11
+
+
+@pytest.mark.parametrize("high", [BLOCKS, BLOCKS // 2])
+@pytest.mark.parametrize("address", [15, 16, 17])
+@pytest.mark.parametrize("name", ["touched", "touched_ascending"])
+def test_transactions_that_concern_an_address(session: Connection, name: str, address: int, high: int) -> None:
+    """They are marks of transfers, by sender and by recipient, besides a table of others."""
+    params = {"address": address.to_bytes(20, "big"), "low": 0, "high": high << 24, "limit": 11}
+    statement = JOINED.named(name).postgres
+    found = rows_read(session, statement, params, "erc20"), rows_read(session, statement, params, "touch_rest")
+    assert found[0] <= 2 * 12
+    assert found[1] <= 12
+    assert 0 < rows_read(session, statement, params, "tx") <= 4 * 12
 
 
 @pytest.mark.parametrize("block", [BLOCKS, BLOCKS // 2])

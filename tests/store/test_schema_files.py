@@ -13,6 +13,7 @@ from icefall.db.schema_docs import STORES
 from icefall.db.schema_file import Column, Declared, declarations, expanded
 from icefall.evm.storing.recent import SPLIT_TABLES
 
+ONLY_ON_SERVERS = {"touch_rest"}  # part of a view that is a table of a file
 OTHER_KEYS = {"ledger_tx"}  # has two unique constraints, of which PostgreSQL makes the other one the primary key
 POSTGRES_TYPES = {"integer": "bigint", "int4": "bigint", "blob": "bytea", "real": "double precision", "text": "text"}
 
@@ -37,8 +38,11 @@ def test_every_table_says_what_a_row_means(package: str) -> None:
 @pytest.mark.parametrize("package", STORES)
 def test_both_engines_say_the_same(package: str) -> None:
     embedded, server = described(package, "sqlite"), described(package, "postgres")
-    assert list(embedded) == list(server)
+    assert list(embedded) == [name for name in server if name not in ONLY_ON_SERVERS]
     for name, one in server.items():
+        if name in ONLY_ON_SERVERS:
+            assert one.comment.startswith("A row says: ")
+            continue
         assert embedded[name].comment.startswith(one.comment), name
         assert one.comment.endswith("."), name
         assert one.section == embedded[name].section

@@ -36,6 +36,8 @@ MIGRATIONS = {
     "access/0105_webhook_filling.sqlite.sql": "95837deec682762a",
     "access/0106_contract_abis.postgres.sql": "540b046068dbc321",
     "access/0106_contract_abis.sqlite.sql": "01b80b30569a8b75",
+    "access/0107_waiting_messages.postgres.sql": "be9dd333276729f6",
+    "access/0107_waiting_messages.sqlite.sql": "be9dd333276729f6",
     "evm/0102_bytes.postgres.sql": "01d1668f440e49d6",
     "evm/0102_bytes.sqlite.sql": "e3b0c44298fc1c14",
     "evm/0103_nft_ranges.postgres.sql": "8e9bfe6fcb6558f2",
@@ -56,6 +58,12 @@ MIGRATIONS = {
     "evm/0110_token_list.sqlite.sql": "7c22f299ed55aae0",
     "evm/0111_token_totals.postgres.sql": "e9e3e0699a391465",
     "evm/0111_token_totals.sqlite.sql": "0fe72e9ab4ad3220",
+    "evm/0112_words_dropped.postgres.sql": "70356d601d0098eb",
+    "evm/0112_words_dropped.sqlite.sql": "0e705a866b797f7d",
+    "evm/0113_block_details.postgres.sql": "1c178e50c7b323a0",
+    "evm/0113_block_details.sqlite.sql": "8b48c88137c7cc2f",
+    "evm/0114_touches.postgres.sql": "911ecd919a62219c",
+    "evm/0114_touches.sqlite.sql": "e3b0c44298fc1c14",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",
@@ -74,6 +82,8 @@ MIGRATIONS = {
     "node/0109_l1_moves.sqlite.sql": "fd5dd476e0e70971",
     "node/0110_observed_node.postgres.sql": "fa90d2ae1eef7fff",
     "node/0110_observed_node.sqlite.sql": "5fdd86ff79444221",
+    "node/0111_address_txs.postgres.sql": "ab1697b5049054f1",
+    "node/0111_address_txs.sqlite.sql": "ab1697b5049054f1",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

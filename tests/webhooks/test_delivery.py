@@ -70,14 +70,14 @@ def test_a_webhook_is_switched_off_after_the_last_attempt_and_can_go_on(scene: S
     async def run() -> None:
         webhook, hashes = await few(scene)
         sends = Sends(lambda _: FAILED)
-        for _ in range(ATTEMPTS_MAX):
+        for delay in (*DELAYS_S, 1.0):
             await scene.delivery(sends).drain()
-            scene.now += DELAYS_S[-1]
+            scene.now += delay
         off = await stored(scene, webhook)
         assert (off.status, off.reason) == ("inactive", f"a message was not taken in {ATTEMPTS_MAX} attempts")
-        assert len(sends.sent) == ATTEMPTS_MAX * len(hashes)
+        assert len(sends.sent) == (ATTEMPTS_MAX - 1) * len(hashes) + 1, "the last attempt of one of them ends all"
         sends.answer = lambda _: Outcome(200)
-        await scene.registry.put(webhook, resumed_since=0.0, now=scene.now)
+        await scene.registry.change(webhook.id, scene.now, status="active", reason="")
         await scene.delivery(sends).drain()
         assert sorted(sends.hashes()[-len(hashes) :]) == sorted(hashes)
 
@@ -116,11 +116,11 @@ def test_two_processes_share_the_work_and_one_that_dies_loses_nothing(scene: Sce
             await hung.wait()
             return Outcome(200)
 
-        dying, sends = scene.delivery(hangs, per_webhook=3), Sends()
-        assert await dying.round() == 3
+        dying, sends = scene.delivery(hangs), Sends()
+        assert await dying.round()
         other = scene.delivery(sends)
         await other.drain()
-        assert sends.hashes() == hashes[3:], "what another process sends is left to it"
+        assert sends.hashes() == hashes[1:], "what another process sends is left to it"
         scene.now += LEASE_S  # and it was killed
         await other.drain()
         assert sorted(sends.hashes()) == sorted(hashes)
@@ -196,7 +196,7 @@ def test_replays_and_tests(scene: Scene) -> None:
         sends = Sends()
         await scene.delivery(sends).drain()
         first = sends.bodies()[0]["messageId"]
-        assert await scene.messages.replay([first, "unknown"], scene.now) == 1
+        assert await scene.messages.replay(webhook.id, [first, "unknown"], scene.now) == 1
         await scene.messages.add_test(webhook.id, webhook.chain_id, "test", b'{"test":true}', scene.now)
         await scene.delivery(sends).drain()
         assert sends.sent[-2][1] == sends.sent[0][1]
@@ -250,6 +250,10 @@ ANSWERS = {
     "busy": (
         b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\ncontent-length: 0\r\n\r\n",
         Outcome(429, "it answered 429", 7.0),
+    ),
+    "closed": (
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 7200\r\ncontent-length: 0\r\n\r\n",
+        Outcome(503, "it answered 503", 7200.0),
     ),
     "gigabytes": (b"HTTP/1.1 200 OK\r\ncontent-length: 4000000000\r\n\r\n" + b"x" * 65536, Outcome(200)),
 }
@@ -320,28 +324,6 @@ def test_a_receiver_that_closes_in_the_middle_has_not_taken_it() -> None:
             outcome = await receiver_access().send(url, b"{}", {})
         assert not outcome.is_taken
         assert outcome.code == 0
-
-    asyncio.run(run())
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "http://10.0.0.1/",
-        "https://169.254.169.254/latest",
-        "http://93.184.216.34/",  # plain http to a public address
-        "https://93.184.216.34:8443/",
-        "https://user:secret@93.184.216.34/",
-        "https://[::ffff:10.0.0.1]/",
-        "https://[64:ff9b::a00:1]/",
-        "ftp://93.184.216.34/",
-        "https://2130706433/",
-    ],
-)
-def test_urls_that_nothing_is_sent_to(url: str) -> None:
-    async def run() -> None:
-        outcome = await receiver_access().send(url, b"{}", {})
-        assert (outcome.code, outcome.error) == (0, "the URL leads to an address, port or scheme that is not allowed")
 
     asyncio.run(run())
 

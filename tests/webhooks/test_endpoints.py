@@ -38,7 +38,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     asyncio.run(scene.put(blocks()[:3]))
     scene.close()
     config = folder / "icefall.toml"
-    config.write_text(f'[[chain]]\nid = "{ID}"\nrpc = "http://127.0.0.1:1"\n')
+    config.write_text(f'[[chain]]\nid = "{ID}"\nrpc = "http://127.0.0.1:2"\n')
     with serving("data", folder, f"--config-file={config}", "--webhook-networks=127.0.0.0/8") as server:
         yield server
 
@@ -243,6 +243,22 @@ def test_a_webhook_belongs_to_the_key_that_created_it(server: Server, keys: dict
                 assert reply.status == 404, (verb, path, reply)
     assert result(server, "GET", f"/{made}", headers=keys["alice"])["status"] == "active"
     assert ask(server, "GET", f"/{made}", headers={"x-service-api-key": "made-up"}).status == 401
+
+
+def test_a_key_that_is_revoked_takes_its_webhooks_with_it(server: Server) -> None:
+    def new_key() -> dict[str, str]:
+        done = run_program("keys", "add", "--name=carol", f"--data-dir={server.data_dir}")
+        return {"x-service-api-key": done.stdout.split()[0]}
+
+    first, local = new_key(), created(server)["id"]
+    made = created(server, first)["id"]
+    run_program("keys", "revoke", "--name=carol", f"--data-dir={server.data_dir}")
+    assert ask(server, "GET", f"/{made}", headers=first).status == 403
+    again = new_key()
+    seen = result(server, "GET", f"/{made}", headers=again)
+    assert (seen["status"], seen["statusReason"]) == ("inactive", "its API key was revoked")
+    assert result(server, "PATCH", f"/{made}", {"status": "active"}, again)["status"] == "active"
+    assert result(server, "GET", f"/{local}")["status"] == "active", "those of others go on"
 
 
 def test_without_a_key_only_callers_on_this_machine_are_served(server: Server) -> None:

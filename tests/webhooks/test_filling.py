@@ -126,7 +126,7 @@ def test_a_webhook_starts_where_no_block_follows_yet(decoded_before: int, scene:
         await scene.outbox.start_older(scene.store.tip)
         await fill()
         assert sorted(sends.hashes()) == sorted(expected(half)), "all of them, and no block has followed"
-        await scene.registry.put(msgspec.structs.replace(later, status=INACTIVE))
+        await scene.registry.change(later.id, scene.now, status=INACTIVE)
         await scene.put(without_logs[:2])
         await scene.put(without_logs[2:])
         await fill()
@@ -208,7 +208,7 @@ def test_an_inactive_webhook_is_not_matched(scene: Scene) -> None:
         made = await scene.webhook(busiest(), start_block=0)
         await scene.put(rows[5:6])
         assert await scene.registry.unfilled(ID) is not None
-        await scene.registry.put(msgspec.structs.replace(made, status=INACTIVE))
+        await scene.registry.change(made.id, scene.now, status=INACTIVE)
         assert await scene.registry.unfilled(ID) is None
 
     asyncio.run(run())

@@ -35,9 +35,11 @@ def test_two_processes_deliver_every_message_once(tmp_path: Path) -> None:
             "it answered 500"
         ] * 2
         assert await scene.registry.page("", "active", None, 10) == [webhook]
-        assert await scene.messages.replay([listed[-1].id], scene.now) == 1
+        assert await scene.messages.replay(webhook.id, [listed[-1].id], scene.now) == 1
+        every_one = MessageFilter(low=listed[-1].block)
+        assert await scene.messages.replay_range(webhook.id, every_one, 2, scene.now) == 2
         await scene.messages.add_test(webhook.id, webhook.chain_id, "test", b"{}", scene.now)
-        assert (await scene.messages.state()).pending == removed + 2
+        assert (await scene.messages.state()).pending == removed + 4
         assert {one.status for one in await scene.messages.counts()} == {"pending", "delivered"}
         assert len(await scene.secrets.valid("")) == 1
         await scene.secrets.rotate("")

@@ -25,7 +25,11 @@ VALIDATOR_EVENTS = (
     m.VALIDATOR_STAKE, m.DELEGATOR_STAKE, m.REWARD, m.L1_INCREASED, m.L1_DISABLED, m.L1_REMOVED, m.L1_THRESHOLD,
 )  # fmt: skip
 TOUCHED = {
-    "P": "select a.address, t.txid, t.height from p_address_tx a join p_tx t on t.seq = a.seq where t.height > 0",
+    "P": "select o.address, t.txid, t.height from p_utxo_owner o join p_utxo u on u.position = o.position "
+    "join p_tx t on t.seq in (u.created_seq, u.spent_seq, u.returned_seq) where t.height > 0 "
+    "union select o.address, t.txid, t.height from chain_output c join chain_output_owner o "
+    "on o.utxo_id = c.utxo_id and o.chain_id = c.source join p_tx t on t.txid = substr(c.bytes, 3, 32) "
+    "where c.source = zeroblob(32)",
     "X": "select distinct a.address, t.txid, t.height from address_tx a join ledger_tx t on t.chain = a.chain "
     "and t.seq = a.seq where t.height > 0",
     "C": "select a.address, t.txid, t.height from c_address_tx a join c_tx t on t.seq = a.seq",
@@ -181,8 +185,8 @@ def test_a_threshold_is_crossed_where_the_balance_of_the_stored_outputs_crosses_
     )
     expected = set()
     for address, seq, txid, time in rows(
-        "select a.address, a.seq, t.txid, b.time from p_address_tx a join p_tx t on t.seq = a.seq "
-        "join p_block b on b.height = t.height where t.height > 0"
+        f"select a.address, t.seq, t.txid, b.time from ({TOUCHED['P']}) a join p_tx t on t.txid = a.txid "
+        "join p_block b on b.height = t.height"
     ):
 
         def balance(at: int, address: bytes = bytes(address), time: int = time) -> int:

@@ -86,6 +86,7 @@ REFUSED = [
     changed(OF_ADDRESSES, subEvents={"validatorActivitySubEvents": ["validator_stake"]}),
     changed(OF_ADDRESSES, balanceThresholdFilter=None),
     changed(OF_ADDRESSES, balanceThresholdFilter={"balanceType": "atomicMemoryLocked", "balanceThreshold": "1"}),
+    changed(OF_ADDRESSES, eventSignatures=["0x" + "ab" * 32]),
     changed(OF_VALIDATORS, keyType="addresses"),
     changed(OF_VALIDATORS, keys=[NODE, NODE]),
     changed(OF_VALIDATORS, keys=[SUBNET]),

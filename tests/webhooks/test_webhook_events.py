@@ -5,7 +5,6 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import pytest
 from tests.evm.recordings import derived
 from tests.webhooks.scene import CHAIN, ID, Scene, Sends, blocks, busiest, transactions_of
@@ -58,7 +57,7 @@ def test_the_watched_addresses_follow_any_changes(scene: Scene) -> None:
         for _ in range(40):
             hook = dice.choice(hooks)
             if dice.random() < 0.4:
-                await scene.registry.put(msgspec.structs.replace(hook, status=dice.choice(["active", "inactive"])))
+                await scene.registry.change(hook.id, 0.0, status=dice.choice(["active", "inactive"]))
             else:
                 added = dice.sample(known, 2)
                 gone = dice.sample(sorted(watched[hook.id] - set(added)), 1)
@@ -214,9 +213,9 @@ def test_an_inactive_webhook_matches_nothing(scene: Scene) -> None:
         address, every = busiest(), blocks()
         webhook = await scene.webhook(address)
         await scene.put(every[:10])
-        await scene.registry.put(msgspec.structs.replace(webhook, status="inactive"))
+        await scene.registry.change(webhook.id, scene.now, status="inactive")
         await scene.put(every[10:])
-        await scene.registry.put(webhook)
+        await scene.registry.change(webhook.id, scene.now, status="active")
         sends = Sends()
         await scene.delivery(sends).drain()
         assert sends.hashes() == transactions_of(address, every[:10])

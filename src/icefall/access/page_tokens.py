@@ -21,6 +21,7 @@ _VERSION = 1
 _SCOPE_SIZE, _MAC_SIZE = 8, 16
 _HEAD_SIZE = 1 + 4 + _SCOPE_SIZE
 _MAC_BITS = 58
+_HMAC_BLOCK_SIZE, _HMAC_PADS = 64, (0x36, 0x5C)
 
 _ALTERED = "pageToken is not one that this service issued, or was altered"
 _OTHER_QUERY = "pageToken belongs to another query: send it with the parameters of the answer it came from"
@@ -55,7 +56,8 @@ class PageTokens:
     """Tokens of the chain data API: base64url of version, issue time, scope, MAC and a cursor of any bytes."""
 
     def __init__(self, secret: bytes) -> None:
-        self._begun = hmac.new(_key(secret, b"data"), digestmod="sha256")  # to begin one with its key takes longer
+        key = _key(secret, b"data").ljust(_HMAC_BLOCK_SIZE, b"\0")
+        self._inner, self._outer = (hashlib.sha256(bytes(byte ^ pad for byte in key)) for pad in _HMAC_PADS)
 
     def issue(self, scope: bytes | str, cursor: bytes, now: int) -> str:
         if len(cursor) > CURSOR_SIZE_MAX:
@@ -79,9 +81,11 @@ class PageTokens:
         return cursor
 
     def _mac(self, head: bytes, cursor: bytes) -> bytes:
-        mac = self._begun.copy()
-        mac.update(head + cursor)
-        return mac.digest()[:_MAC_SIZE]
+        """HMAC-SHA256, from hashes that were begun with the key: to begin them for each token takes twice as long."""
+        inner, outer = self._inner.copy(), self._outer.copy()
+        inner.update(head + cursor)
+        outer.update(inner.digest())
+        return outer.digest()[:_MAC_SIZE]
 
 
 def _text(raw: bytes) -> str:

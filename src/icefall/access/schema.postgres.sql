@@ -127,7 +127,7 @@ create table webhook_message (
   body bytea
 );
 create index webhook_message_by_webhook on webhook_message (webhook, status, number);
-create index webhook_message_due on webhook_message (next_at, webhook) where status = 'pending';
+create index webhook_message_waiting on webhook_message (webhook, next_at, number) where status = 'pending';
 create index webhook_message_by_number on webhook_message (webhook, number);
 create index webhook_message_by_end on webhook_message (done_at) where done_at is not null;
 

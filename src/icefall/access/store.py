@@ -16,6 +16,7 @@ from icefall.db.statements import load
 T = TypeVar("T")
 
 SQL = load("icefall.access", "queries.sql")
+WEBHOOKS = load("icefall.access", "webhooks.sql")
 PACKAGE = "icefall.access"
 KEY_PREFIX = "ice_"  # so that a key in a log or a repository can be recognised
 _KEY_SIZE, _SECRET_SIZE = 32, 32
@@ -175,8 +176,14 @@ class AccessWriter:
         return key
 
     def revoke_key(self, name: str, now: int) -> bool:
-        """Revoke the key of that name, and tell whether there was one."""
-        return bool(self._write(lambda tx: tx.run(SQL.revoke_key, {"name": name, "revoked": now})))
+        """Revoke the key of that name with its webhooks, and tell whether there was one."""
+
+        def change(tx: Transaction) -> bool:
+            tx.rows(WEBHOOKS.lock_webhooks)
+            tx.run(WEBHOOKS.switch_off_webhooks_of, {"owner": name, "reason": "its API key was revoked"})
+            return bool(tx.run(SQL.revoke_key, {"name": name, "revoked": now}))
+
+        return self._write(change)
 
     def put_chain_configs(self, configs: Mapping[str, str]) -> None:
         """Store the settings of chains by chain ID. Chains that other programs index stay."""

@@ -48,6 +48,11 @@ update webhook set url = :url, name = :name, description = :description, status 
   include_internal_txs = :include_internal_txs, include_logs = :include_logs, version = {next_version}
 where id = :id;
 
+-- Serves: icefall keys revoke, in the same transaction.
+-- name: switch_off_webhooks_of
+update webhook set status = 'inactive', reason = :reason, version = {next_version}
+where owner = :owner and status = 'active';
+
 -- name: bump_webhook
 update webhook set version = {next_version} where id = :id;
 
@@ -138,14 +143,23 @@ on conflict (id) do nothing;
 -- name: message
 select {message} from webhook_message where id = :id;
 
--- Serves: delivery. The webhooks that have something to send.
+-- Serves: delivery. The active webhooks that have something to send: one seek for each, however many messages wait.
 -- name: due_webhooks
-select distinct webhook from webhook_message where status = 'pending' and next_at <= :now;
+select {columns} from webhook
+where status = 'active' and exists (
+  select 1 from webhook_message
+  where webhook_message.webhook = webhook.id and webhook_message.status = 'pending' and next_at <= :now
+);
 
--- Serves: delivery. The oldest messages of a webhook that may be tried.
+-- Serves: delivery. Only messages about activity wait for their block to be confirmed.
 -- name: due_messages
 select {message} from webhook_message
-where webhook = :webhook and status = 'pending' and next_at <= :now order by number limit :count;
+where webhook = :webhook and status = 'pending' and next_at <= :now and (kind <> 'activity' or block <= :confirmed)
+order by next_at, number limit :count;
+
+-- Serves: delivery in order.
+-- name: oldest_message
+select {message} from webhook_message where webhook = :webhook and status = 'pending' order by number limit 1;
 
 -- An attempt begins: no other process tries the message until it counts as lost.
 -- name: claim_message
@@ -165,13 +179,27 @@ update webhook_message set status = 'dropped', done_at = :now where id = :id and
 -- name: postpone_message
 update webhook_message set attempts = attempts - 1, next_at = :next_at where id = :id and attempts = :attempts;
 
+-- Messages that were dropped are about blocks that were rolled back: they are not sent again.
+-- fragment: sent_again
+status = 'pending', attempts = 0, next_at = :now, done_at = null
+
 -- name: replay_message
-update webhook_message set status = 'pending', attempts = 0, next_at = :now, done_at = null
-where id = :id and status <> 'pending' and body is not null;
+update webhook_message set {sent_again}
+where id = :id and webhook = :webhook and status in ('delivered', 'failed') and body is not null;
+
+-- The newest ones of a range, if there are more than `count`.
+-- name: replay_range
+update webhook_message set {sent_again}
+where id in (
+  select id from webhook_message
+  where webhook = :webhook and status in ('delivered', 'failed') and body is not null
+    and created >= :first and created < :last and block >= :low and block < :high
+  order by number desc limit :count
+);
 
 -- Serves: a webhook that is active again: what failed while it was off is tried anew.
 -- name: resume_messages
-update webhook_message set status = 'pending', attempts = 0, next_at = :now, done_at = null
+update webhook_message set {sent_again}
 where webhook = :webhook and status = 'failed' and created >= :since and body is not null;
 
 -- name: add_attempt

@@ -100,7 +100,7 @@ async def _replay(parts: WebhookParts, webhook: Webhook, flags: Mapping[str, str
         found = await parts.messages.message(flags["message"])
         if found is None or found.webhook != webhook.id:
             raise StartRefused(f"webhook {webhook.id} has no message {flags['message']}")
-        wanted = [found.id]
+        count = await parts.messages.replay(webhook.id, [found.id], time.time())
     else:
         which = MessageFilter(
             low=_number(flags, "first", 0),
@@ -113,8 +113,7 @@ async def _replay(parts: WebhookParts, webhook: Webhook, flags: Mapping[str, str
                 "icefall webhooks replay needs --message=ID, --first=BLOCK and --last=BLOCK, or --since=TIME and "
                 "--until=TIME"
             )
-        wanted = [one.id for one in await parts.messages.page(webhook.id, which, NUMBER_MAX, REPLAYED_MAX)]
-    count = await parts.messages.replay(wanted, time.time())
+        count = await parts.messages.replay_range(webhook.id, which, REPLAYED_MAX, time.time())
     return f"{count} messages will be sent again."
 
 

@@ -31,6 +31,8 @@ from icefall.compose.stores import stores_of
 from icefall.compose.webhook_state import WebhookState
 from icefall.compose.webhooks import WebhookParts, webhook_services
 from icefall.config.settings import Config
+from icefall.demo.pictures import demo_picture
+from icefall.evm.enriching.pictures import Pictures, no_picture
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.abis import ContractAbis
 from icefall.evm.reading.directory import ChainDirectory
@@ -67,6 +69,13 @@ def data_app(config: Config, *, with_engine: bool) -> App:
         ContractAbis: abis.abis,
         **webhook_services(config, webhooks, network),
         **export_services(config, exports, store, networks),
+        Pictures: Pictures(
+            Path(config.data_dir) / "pictures",
+            config.picture_cache << 20,
+            config.ipfs_gateway,
+            config.nft_metadata_networks,
+            shipped=demo_picture if config.demo else no_picture,
+        ),
         Networks: networks,
         NetworkClock: NetworkClock(),
     }
@@ -99,8 +108,8 @@ def _explorer(config: Config, *, with_engine: bool) -> Explorer:
     return Explorer(
         Link(config.node_url, config.http_port if with_engine else 0),
         Link(config.metrics_url, config.metrics_port if with_engine else 0),
-        config.ipfs_gateway,
         labels_of(config.labels),
+        has_pictures=bool(config.picture_cache) or config.demo,
     )
 
 

@@ -16,7 +16,7 @@ from icefall.compose.child import watch_stop
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import StoreName, Stores, stores_of
-from icefall.compose.webhooks import ReceiverAccess, WebhookParts
+from icefall.compose.webhooks import WebhookParts, receiver_access
 from icefall.config.settings import Config
 from icefall.db.engine import BlockingReader, StoreDenied
 from icefall.errors import Unavailable
@@ -54,7 +54,7 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
             parts.secrets,
             sources.outboxes,
             sources.body,
-            ReceiverAccess(config).send,
+            receiver_access(config).send,
             log,
         )
         running = asyncio.create_task(delivery.run())

@@ -2,10 +2,11 @@
 for URLs, and the way out to receivers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from icefall.access.store import ReopenedStore
 from icefall.api.data.handlers.webhooks import WebhookUrls
@@ -29,14 +30,17 @@ if TYPE_CHECKING:
     from icefall.evm.enriching.guarded_fetcher import GuardedFetcher
 
 _AT_ONCE = 1024  # delivery has its own limits, which are lower
-_LOOKUPS_AT_ONCE = 128  # a name server that does not answer must not delay other receivers
+_LOOKUPS_AT_ONCE = 384  # more than the half of all attempts that receivers may take whose names are not answered
+_WEB_PORTS = (80, 443)
 
 
 class ReceiverAccess:
-    """The only way out to receivers, and the rules for their URLs."""
+    """The only way out to receivers, and the rules for their URLs. `networks`: those that the operator allows; nothing
+    is sent to `own_ports`."""
 
-    def __init__(self, config: Config) -> None:
-        self._networks = config.webhook_networks
+    def __init__(self, networks: Sequence[str], own_ports: Collection[int] = ()) -> None:
+        self._networks = networks
+        self._own_ports = own_ports
 
     @cached_property
     def _fetcher(self) -> "GuardedFetcher":
@@ -44,7 +48,8 @@ class ReceiverAccess:
         from icefall.evm.enriching.guarded_fetcher import FetchLimits, GuardedFetcher  # noqa: PLC0415 - as above
 
         limits = FetchLimits(total_s=ATTEMPT_S, at_once=_AT_ONCE)
-        return GuardedFetcher(allow=self._networks, limits=limits, lookup=SystemLookup(_LOOKUPS_AT_ONCE))
+        lookup = SystemLookup(_LOOKUPS_AT_ONCE)
+        return GuardedFetcher(allow=self._networks, refused_ports=self._own_ports, limits=limits, lookup=lookup)
 
     async def check(self, url: str) -> None:
         """Raise BadRequest for a URL that messages would not be sent to."""
@@ -74,6 +79,14 @@ class ReceiverAccess:
         return Outcome(answer.status, "" if is_taken else f"it answered {answer.status}", answer.retry_after_s)
 
 
+def receiver_access(config: Config) -> ReceiverAccess:
+    """The way out of an installation: never to its own listeners and to the nodes that it reads, which may be in an
+    allowed network."""
+    nodes = [*config.upstream, *(url for chain in config.chain for url in chain.rpc)]
+    ports = {config.http_port, config.data_port, config.metrics_port, *(urlsplit(url).port for url in nodes)}
+    return ReceiverAccess(config.webhook_networks, {one for one in ports if one and one not in _WEB_PORTS})
+
+
 class WebhookParts:
     """The registry, messages and secrets of an installation. `close` closes what was opened to write."""
 
@@ -95,7 +108,7 @@ def webhook_services(config: Config, parts: WebhookParts, network: PrimaryNetwor
         WebhookRegistry: parts.registry,
         WebhookMessages: parts.messages,
         WebhookSecrets: parts.secrets,
-        WebhookUrls: WebhookUrls(ReceiverAccess(config)),
+        WebhookUrls: WebhookUrls(receiver_access(config)),
     }
 
 

@@ -304,7 +304,10 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     nft_metadata: Annotated[types.Flag, Setting(
         "true", "Fetch NFT metadata by URL; otherwise only what chains hold is read.", group="Tokens")]
     nft_metadata_networks: Annotated[types.IpNetworks, Setting(
-        "", "Networks that are not public but may be fetched from.")]
+        "", "Networks that are not public but may be fetched from.", ("up", "index", "data", ALL))]
+    picture_cache: Annotated[int, types.whole(0, 1 << 20), Setting(
+        "256", "MiB on disk of pictures of NFTs and tokens that are fetched for all readers of the Explorer; 0 fetches "
+        "none.", EXPLORER_ONLY)]
     ipfs_gateway: Annotated[types.Url, Setting(
         "https://ipfs.io/ipfs/", "Where ipfs:// URLs are fetched; empty fetches none.", ("up", "index", "data", ALL))]
     abi_dir: Annotated[types.Path, Setting(

@@ -2,7 +2,7 @@
 
 Rows go in the order of their keys, a page per transaction. So a copy that was interrupted goes on behind the last row
 that its target has. Where a server has fewer tables than a file, and views for the others, `copied.sql` of the package
-says how the rows of those that have more columns there are put together.
+says how the rows of those that have more columns there, or are only there, are put together.
 """
 
 import hashlib
@@ -58,15 +58,15 @@ def tables_on_server(package: str) -> list[StoredTable]:
     """The tables of a package's stores on a server, without those that are views there."""
     on_file = {table.name: table for table in tables_of(package)}
     script = files(package).joinpath("schema.postgres.sql").read_text("utf-8")
-    return [_on_server(package, one, on_file[one.name]) for one in declarations(script) if one.kind == "table"]
+    return [_on_server(package, one, on_file.get(one.name)) for one in declarations(script) if one.kind == "table"]
 
 
-def _on_server(package: str, declared: Declared, on_file: StoredTable) -> StoredTable:
+def _on_server(package: str, declared: Declared, on_file: StoredTable | None) -> StoredTable:
     columns = tuple(column.name for column in declared.columns())
-    if columns == on_file.columns:
+    if on_file is not None and columns == on_file.columns:
         return on_file
-    rows, _, key = load(package, "copied.sql").named(on_file.name).rpartition(" order by ")
-    return StoredTable(on_file.name, columns, tuple(key.split(", ")), f"({rows}) as {on_file.name}_rows")
+    rows, _, key = load(package, "copied.sql").named(declared.name).rpartition(" order by ")
+    return StoredTable(declared.name, columns, tuple(key.split(", ")), f"({rows}) as {declared.name}_rows")
 
 
 def _table(made: sqlite3.Connection, name: str) -> StoredTable:

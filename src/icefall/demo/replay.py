@@ -14,6 +14,12 @@ from aiohttp import web
 from icefall.demo.recording import Blocks, RecordedBlock, RecordedState, Recording, Reverts, answer
 
 
+class _Txs(msgspec.Struct):
+    """A block with its transactions as they were sent."""
+
+    transactions: list[msgspec.Raw]
+
+
 class ReplayError(Exception):
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
@@ -107,6 +113,12 @@ class Replay:
             return b"null"
         found = self.block(params[0], "block")
         return b"null" if found is None else found.receipts
+
+    def tx_result(self, params: list[Any]) -> bytes:
+        block = self._block_of(params[0])
+        if block is None:
+            return b"null"
+        return bytes(msgspec.json.decode(block.block, type=_Txs).transactions[block.txids.index(params[0])])
 
     def receipt_result(self, params: list[Any]) -> bytes:
         block = self._block_of(params[0])
@@ -202,6 +214,7 @@ METHODS: dict[str, Callable[[Replay, list[Any]], bytes]] = {
     "eth_getBlockByNumber": Replay.block_result,
     "eth_getBlockByHash": Replay.block_result,
     "eth_getBlockReceipts": Replay.receipts_result,
+    "eth_getTransactionByHash": Replay.tx_result,
     "eth_getTransactionReceipt": Replay.receipt_result,
     "eth_getLogs": Replay.logs_result,
     "debug_traceTransaction": Replay.trace_result,

@@ -1,7 +1,8 @@
 -- Rows of tables that have more columns on a server than in a file, for copying a whole store to a server. Each query ends
 -- with the key by which it is read page by page, which has an index in both.
 
--- A balance is in the last transfer of its block that names the holder (storing/writing.py).
+-- A balance is in the last transfer of its block that names the holder, and a touch in the first of its transaction
+-- (storing/writing.py).
 -- name: erc20
 select e.log_at, e.tx_index, e.token, e.sender, e.recipient, e.value,
     (select b.balance from erc20_balance b
@@ -12,8 +13,23 @@ select e.log_at, e.tx_index, e.token, e.sender, e.recipient, e.value,
      where b.holder = e.recipient and e.recipient <> e.sender and b.token = e.token and b.block = e.log_at >> 24
         and not exists (
         select 1 from erc20 l where l.log_at > e.log_at and l.log_at <= e.log_at | 16777215
-            and l.token = e.token and (l.sender = e.recipient or l.recipient = e.recipient))) as recipient_balance
+            and l.token = e.token and (l.sender = e.recipient or l.recipient = e.recipient))) as recipient_balance,
+    (select count(*) from touch_of o
+     where o.address = e.sender and o.tx_at = (e.log_at & -16777216 | e.tx_index) and not exists (
+        select 1 from erc20 f where f.log_at >= e.log_at & -16777216 and f.log_at < e.log_at
+            and f.tx_index = e.tx_index and (f.sender = e.sender or f.recipient = e.sender)))
+    + 2 * (select count(*) from touch_of o
+     where o.address = e.recipient and e.recipient <> e.sender and o.tx_at = (e.log_at & -16777216 | e.tx_index)
+        and not exists (
+        select 1 from erc20 f where f.log_at >= e.log_at & -16777216 and f.log_at < e.log_at
+            and f.tx_index = e.tx_index and (f.sender = e.recipient or f.recipient = e.recipient))) as touches
 from erc20 e order by log_at;
+
+-- What no ERC-20 transfer of the transaction says.
+-- name: touch_rest
+select o.address, o.tx_at from touch_of o where not exists (
+    select 1 from erc20 e where e.log_at >= o.tx_at & -16777216 and e.log_at <= o.tx_at | 16777215
+        and e.tx_index = o.tx_at & 16777215 and (e.sender = o.address or e.recipient = o.address)) order by address, tx_at;
 
 -- name: erc20_holding
 select h.holder, h.token_address, h.token, h.baseline, o.since

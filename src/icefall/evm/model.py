@@ -59,6 +59,9 @@ class BlockRow(msgspec.Struct, frozen=True, gc=False):
     gas_limit: int
     gas_cost: int  # coreth's and subnet-evm's blockGasCost; 0 elsewhere
     fees_spent: int  # wei: gas used times price, summed; blobs and atomic transactions not included
+    fee_recipient: bytes | None = None
+    size: int | None = None  # bytes of the encoded block; None: the node does not say
+    fees_burned: int | None = None  # wei: the part of `fees_spent` that no one gets; None: not known of such a chain
 
 
 class NativeTx(msgspec.Struct, frozen=True, gc=False):
@@ -305,6 +308,7 @@ class BlockRows(msgspec.Struct, frozen=True, gc=False):
     raw: RawRows = NO_RAW
     nft_ranges: tuple[NftRange, ...] = ()
     messenger_events: tuple[MessengerEventRow, ...] = ()
+    approvals: tuple[tuple[bytes, int], ...] = ()  # contract, and the allowance that a log of it says is stored
 
 
 class NativeRow(msgspec.Struct, frozen=True, gc=False):

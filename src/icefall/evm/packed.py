@@ -68,6 +68,7 @@ class PackedBlock(msgspec.Struct, frozen=True, gc=False):
     transfers: int  # of tokens
     skipped_logs: dict[str, int]  # token events of wrong shape or standard, by event name
     storage: Sequence[tuple[bytes, bytes]] = ()  # contract, and what a transaction changed of its storage, as text
+    approvals: Sequence[tuple[bytes, int]] = ()  # contract, and the allowance that a log of it says is stored
     raw: RawRows = NO_RAW
 
     @property
@@ -112,6 +113,7 @@ class TokenStorage(msgspec.Struct, frozen=True, gc=False):
 
     layout: StorageLayout
     texts: Sequence[bytes]
+    may_lack_words: bool = False  # so many words changed so far that some may have been dropped
 
 
 class ResolvedBlock(msgspec.Struct, frozen=True, gc=False):

@@ -35,7 +35,10 @@ create table block (
     fees_spent bytea not null,
     cumulative_txs bigint not null,
     next_address bigint not null,
-    touched bytea not null
+    touched bytea not null,
+    fee_recipient bytea,
+    size bigint,
+    fees_burned bytea
 );
 
 -- # Transactions
@@ -66,13 +69,6 @@ select address, tx_at from (
     union all
     select recipient, +tx_at, recipient <> sender from tx) as parties
 where is_new;
-
--- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction.
-create table touch_of (
-    address bigint not null,
-    tx_at bigint not null,
-    primary key (address, tx_at)
-);
 
 -- A row is an internal transaction: a call or creation within a transaction that moved value or created a contract.
 create table internal (
@@ -134,13 +130,16 @@ create table erc20 (
     recipient int4 not null,
     value bytea not null,
     sender_balance bytea, -- of the token, after the block; null: another transfer of the block has it
-    recipient_balance bytea
+    recipient_balance bytea,
+    touches int2 not null default 0 -- 1: `touch_of` has the sender with this transfer's transaction, 2: the recipient, 3: both
 );
 create index erc20_from on erc20 (cast(sender as bigint), (+log_at));
 create index erc20_to on erc20 (cast(recipient as bigint), (+log_at)) where recipient <> sender;
 create index erc20_by_token on erc20 ((+token), (+log_at));
 create index erc20_sent on erc20 (sender, token, cast(log_at >> 24 as integer)) where sender_balance is not null;
 create index erc20_received on erc20 (recipient, token, cast(log_at >> 24 as integer)) where recipient_balance is not null;
+create index erc20_touch_from on erc20 (sender, (log_at & -16777216 | tx_index)) where touches & 1 <> 0;
+create index erc20_touch_to on erc20 (recipient, (log_at & -16777216 | tx_index)) where touches & 2 <> 0;
 
 -- A row says: the address is sender or recipient of the transfer.
 create view erc20_of as
@@ -154,6 +153,23 @@ where is_new;
 create view erc20_in as
 select +token as token, +log_at >> 24 as block, min(log_at & 16777215) as first_log, max(log_at & 16777215) as last_log
 from erc20 group by +token, +log_at >> 24;
+
+-- A row says: the address and the transaction belong in `touch_of`, and no transfer of an ERC-20 token says so.
+create table touch_rest (
+    address int4 not null,
+    tx_at bigint not null,
+    primary key (address, tx_at)
+);
+
+-- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction.
+create view touch_of as
+select address, tx_at from (
+    select sender as address, log_at & -16777216 | tx_index as tx_at, touches & 1 <> 0 as is_touch from erc20
+    union all
+    select recipient, log_at & -16777216 | tx_index, touches & 2 <> 0 from erc20
+    union all
+    select address, tx_at, true from touch_rest) as touched
+where is_touch;
 
 -- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309).
 create table erc721 (
@@ -300,8 +316,8 @@ create table nft_held (
     primary key (owner, token_address, token_id)
 );
 
--- A row says: an audit at this block found that the ERC-721 token belongs to this owner by the contract's state, and
--- to another by its logs.
+-- A row says: an audit at this block, and at none before, found that the ERC-721 token belongs to this owner by the
+-- contract's state, and to another by its logs.
 create table nft_state_owner (
     owner bytea not null,
     token_address bytea not null,
@@ -360,11 +376,13 @@ create table token (
     metadata_version bigint not null default 0,
     layout bytea,
     layout_since bigint,
-    layout_standard bigint
+    layout_standard bigint,
+    words_dropped_since bigint
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
 create index token_layout_since on token (layout_since) where layout_since is not null;
+create index token_words_dropped on token (words_dropped_since) where words_dropped_since is not null;
 create index token_by_name on token (lower(name collate "C"), token) where name is not null;
 create index token_by_symbol on token (lower(symbol collate "C")) where symbol is not null;
 
@@ -658,15 +676,16 @@ join tx t on t.tx_at = d.tx_at
 join address c on c.id = d.creator
 join address s on s.id = t.sender;
 
--- A row says whether a token's stored balances can be trusted: they are what its storage holds, or its logs agreed with
--- its state at every audit, and there was one since its first transfer.
+-- A row says whether a token's stored balances can be trusted: they are what its storage holds, or they agreed with its
+-- state at every audit, and there was one since its first transfer.
 create view token_trust as
 select token, standards, standards_since,
     untrusted_since is not null or (
-        not coalesce(layout_since = first_block and standards = layout_standard, false)
+        not coalesce(
+            layout_since = first_block and standards = layout_standard and words_dropped_since is null, false)
         and first_block > coalesce((select max(block) from audit), -1)
     ) as is_untrusted,
     case when untrusted_since is not null then 'logs'
-        when layout_since = first_block and standards = layout_standard then 'storage'
+        when layout_since = first_block and standards = layout_standard and words_dropped_since is null then 'storage'
         when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

@@ -37,7 +37,10 @@ create table block (
     fees_spent blob not null,
     cumulative_txs integer not null, -- transactions from the first stored block to this one
     next_address integer not null, -- numbers of addresses from here on were given by this block or a later one
-    touched blob not null -- what a rollback must look at besides this block's own rows (`TouchedAddresses`)
+    touched blob not null, -- what a rollback must look at besides this block's own rows (`TouchedAddresses`)
+    fee_recipient blob, -- the address itself: it takes part in no transaction. Null: an older release stored the block
+    size integer, -- in bytes, as the upstream says. Null: it does not, or an older release stored the block
+    fees_burned blob -- of `fees_spent`, what no one gets. Null: not known of such a chain, or an older release
 );
 
 -- # Transactions
@@ -68,15 +71,6 @@ create table tx_by_hash (
 -- newest are the last of an address. Serves: transactions of an address.
 -- in two parts
 create table native_of (
-    address integer not null,
-    tx_at integer not null,
-    primary key (address, tx_at)
-) without rowid;
-
--- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction. Key:
--- both. Serves: transactions of an address, of any kind.
--- in two parts
-create table touch_of (
     address integer not null,
     tx_at integer not null,
     primary key (address, tx_at)
@@ -164,6 +158,15 @@ create table erc20_in (
     first_log integer not null, -- index in the block
     last_log integer not null,
     primary key (token, block)
+) without rowid;
+
+-- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction. Key:
+-- both. Serves: transactions of an address, of any kind.
+-- in two parts
+create table touch_of (
+    address integer not null,
+    tx_at integer not null,
+    primary key (address, tx_at)
 ) without rowid;
 
 -- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309). Key: the position of its log. Serves: transfers of a transaction, and through
@@ -333,8 +336,8 @@ create table nft_held (
     primary key (owner, token_address, token_id)
 ) without rowid;
 
--- A row says: an audit at this block found that the ERC-721 token belongs to this owner by the contract's state, and to
--- another by its logs. The addresses are not numbers: the owner may be one that no log names. Key: as in `nft_held`.
+-- A row says: an audit at this block, and at none before, found that the ERC-721 token belongs to this owner by the
+-- contract's state, and to another by its logs. The addresses are not numbers: the owner may be one that no log names. Key: as in `nft_held`.
 -- Serves: ERC-721 balances of an owner that no log names.
 create table nft_state_owner (
     owner blob not null,
@@ -400,11 +403,13 @@ create table token (
     metadata_version integer not null default 0, -- raised when name, symbol or decimals may have changed
     layout blob, -- where it stores its balances, proven on its code (`StorageLayout`); empty: refused; null: never asked
     layout_since integer, -- the block of the proof: from here on balances are what its storage holds
-    layout_standard integer -- the standard whose balances or owners these are, as in `standards`
+    layout_standard integer, -- the standard whose balances or owners these are, as in `standards`
+    words_dropped_since integer -- the first block of which a word did not fit into `unclaimed_slot`
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
 create index token_layout_since on token (layout_since) where layout_since is not null;
+create index token_words_dropped on token (words_dropped_since) where words_dropped_since is not null;
 create index token_by_name on token (lower(name), token) where name is not null;
 create index token_by_symbol on token (lower(symbol)) where symbol is not null;
 
@@ -725,16 +730,17 @@ join tx t on t.tx_at = d.tx_at
 join address c on c.id = d.creator
 join address s on s.id = t.sender;
 
--- A row says whether a token's stored balances can be trusted: they are what its storage holds, or its logs agreed with
--- its state at every audit, and there was one since its first transfer. The balances of an untrusted token are read from
+-- A row says whether a token's stored balances can be trusted: they are what its storage holds, or they agreed with its
+-- state at every audit, and there was one since its first transfer. The balances of an untrusted token are read from
 -- state. Serves: lists of balances and owners, and how the balances of a token are known.
 create view token_trust as
 select token, standards, standards_since,
     untrusted_since is not null or (
-        not coalesce(layout_since = first_block and standards = layout_standard, false)
+        not coalesce(
+            layout_since = first_block and standards = layout_standard and words_dropped_since is null, false)
         and first_block > coalesce((select max(block) from audit), -1)
     ) as is_untrusted,
     case when untrusted_since is not null then 'logs'
-        when layout_since = first_block and standards = layout_standard then 'storage'
+        when layout_since = first_block and standards = layout_standard and words_dropped_since is null then 'storage'
         when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

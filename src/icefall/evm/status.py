@@ -55,6 +55,7 @@ class ChainStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
 COUNTED = (
     *("blocks", "txs", "transfers", "skipped_logs", "reorgs", "reorged_blocks", "fetched_bytes", "audits_dropped"),
+    "words_dropped",
 )
 
 

@@ -114,6 +114,11 @@ class CoreChainLists:
             found.update((one.seq, one) for one in _txs(await self._reader.rows(statement, key)))
         return [found[seq] for seq in sorted(found, reverse=not upwards)][:limit]
 
+    async def raw_txs(self, txids: Sequence[bytes]) -> list[bytes]:
+        """The bytes of transactions, in any order."""
+        rows = await self._reader.rows_of_each(SQL.tx_bytes, [(one,) for one in txids]) if txids else []
+        return [bytes(raw) for (raw,) in rows]
+
     async def tx(self, txid: bytes) -> StoredCoreTx | None:
         found = _txs(await self._reader.rows(SQL.tx_of, {"txid": txid}))
         return found[0] if found else None

@@ -59,3 +59,9 @@ where a.address = :address and a.seq >= :low and a.seq < :below order by a.seq l
 
 -- name: tx_of
 {tx} where t.txid = :txid;
+
+-- name: tx_bytes
+select bytes from c_tx where txid = ?;
+
+-- postgres: tx_bytes
+select bytes from c_tx where txid = any(?);

@@ -273,7 +273,8 @@ create table p_utxo_owner (
 create index p_utxo_spendable on p_utxo_owner (address, position) where state = 0;
 create index p_utxo_by_amount on p_utxo_owner (address, state, amount, made);
 
--- A row says: transaction `seq` took from this address, or gave to it. Key: all columns. Serves: lists of an address.
+-- A row says: transaction `seq` took from this address, gave to it, or stakes for it: it gets the reward. Key: all
+-- columns. Serves: lists of an address.
 create table p_address_tx (address blob, seq integer, primary key (address, seq)) without rowid;
 
 -- A row is a period of staking: a validator or delegator of the primary network or of a subnet. Key: the staking

@@ -49,7 +49,11 @@ class Changes:
         self.txs: list[TxRow] = []
         self.tx_of: dict[bytes, TxRow] = {}  # the same by their IDs
         self.utxos: dict[bytes, UtxoRow] = {}  # all that was made, loaded or changed
+        # Addresses with the number of a transaction: owners of what it took or made, owners of stakes that it gave
+        # back, and who gets the reward of its stake.
         self.address_txs: set[tuple[bytes, int]] = set()
+        self.returned: set[tuple[bytes, int]] = set()
+        self.payees: set[tuple[bytes, int]] = set()
         self.stakers: dict[bytes, StakerChange] = {}
         self.delegations: dict[bytes, DelegationSums] = {}  # by the validator's transaction
         self.fee_owners: dict[bytes, tuple[bytes, ...]] = {}  # of delegators that begin: who gets the validator's share

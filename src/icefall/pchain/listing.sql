@@ -20,8 +20,9 @@ left join container c on c.series = 2 and c.container_id = b.container_id
 -- name: block_time
 select time from p_block where height = :height;
 
+-- The time of a transaction, or of the next one if there is none of this number.
 -- name: tx_time
-select b.time from p_tx t join p_block b on b.height = t.height where t.seq = :seq;
+select b.time from p_tx t join p_block b on b.height = t.height where t.seq >= :seq order by t.seq limit 1;
 
 -- name: tx_count
 select next_seq from p_ledger where id = 1;

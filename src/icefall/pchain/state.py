@@ -167,7 +167,7 @@ class PlatformState:
         row.state, row.returned_seq, row.returned_time = UtxoState.UNSPENT, seq, self.time
         row.position = self.next_position
         self.next_position += 1
-        self.changes.address_txs.update([(address, seq) for address in row.addresses])
+        self.changes.returned.update([(address, seq) for address in row.addresses])
 
     def _loaded(self, utxo_id: bytes) -> UtxoRow | None:
         row = self.lookup.utxo(utxo_id)

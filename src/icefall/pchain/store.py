@@ -135,7 +135,7 @@ def _put_changes(tx: Transaction, changes: Changes) -> None:
         ],
     )
     _put_utxos(tx, changes.utxos.values())
-    _put_many(tx, SQL.put_address_tx, sorted(changes.address_txs))
+    _put_many(tx, SQL.put_address_tx, sorted(changes.address_txs | changes.payees))
     _put_many(tx, SQL.put_staker, [_staker_row(one) for one in changes.stakers.values()])
     _put_many(
         tx, SQL.put_delegatee_reward, [(signed(value), txid) for txid, value in changes.delegatee_rewards.items()]

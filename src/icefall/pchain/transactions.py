@@ -81,6 +81,21 @@ def abort_staking(state: PlatformState, tx: t.PlatformTx, height: int) -> None:
     assert isinstance(tx.unsigned, t.PlatformBaseTx)
     for index, out in enumerate(stake_of(tx.unsigned), len(tx.unsigned.outputs)):
         state.add_utxo(t.PlatformUtxo(tx.txid, index, out.asset_id, out.output), seq)
+    note_payees(state, tx.unsigned, seq)
+
+
+def reward_owner_of(unsigned: t.UnsignedTx) -> Owners | None:
+    """Who gets the reward of a stake itself; what a validator takes of its delegators' may go to others."""
+    owner = getattr(unsigned, "validation_rewards_owner", None) or getattr(unsigned, "rewards_owner", None)
+    assert owner is None or isinstance(owner, Owners)
+    return owner
+
+
+def note_payees(state: PlatformState, unsigned: t.UnsignedTx, seq: int) -> None:
+    """A transaction that stakes is one of those who get its reward too."""
+    owner = reward_owner_of(unsigned)
+    if owner is not None:
+        state.changes.payees.update((address, seq) for address in owner.addresses)
 
 
 def stake_of(unsigned: t.UnsignedTx) -> tuple[t.PlatformOutput, ...]:
@@ -241,8 +256,10 @@ def _stake(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
 
 
 def put_stake(state: PlatformState, tx: t.PlatformTx, staker: PlatformStaker, seq: int) -> None:
-    """Note the outputs at stake. They have numbers behind the others and become unspent when the stake ends."""
+    """Note the outputs at stake, and who gets the reward. They have numbers behind the other outputs and become unspent
+    when the stake ends."""
     assert isinstance(tx.unsigned, t.PlatformBaseTx)
+    note_payees(state, tx.unsigned, seq)
     for index, out in enumerate(stake_of(tx.unsigned), len(tx.unsigned.outputs)):
         row = state.add_utxo(t.PlatformUtxo(tx.txid, index, out.asset_id, out.output), seq, UtxoKind.STAKE)
         row.state, row.stake_start, row.stake_end = UtxoState.STAKED, staker.start, staker.end
@@ -343,8 +360,7 @@ def _disable(state: PlatformState, tx: t.PlatformTx, seq: int) -> None:
     assert isinstance(tx.unsigned, t.DisableL1ValidatorTx)
     validator = state.l1_validator(tx.unsigned.validation_id)
     _refund(state, tx, seq, validator)
-    if validator.is_active:
-        state.put_l1(msgspec.structs.replace(validator, end_accumulated_fee=0))
+    state.put_l1(msgspec.structs.replace(validator, end_accumulated_fee=0))  # noted too where it was inactive already
 
 
 _EFFECTS: dict[type, Callable[[PlatformState, t.PlatformTx, int], None]] = {

@@ -26,10 +26,11 @@ insert into p_block (height, block_id, block_type, time, tx_count, inner_at, inn
                      active_l1, accrued_fees)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- The same advance of time may be proposed again after it was aborted.
+-- The same advance of time may be proposed again after it was aborted: it has its newest place, and its old number is
+-- that of no transaction.
 -- name: put_tx
 insert into p_tx (seq, txid, height, type, is_committed, bytes) values (?, ?, ?, ?, ?, ?)
-on conflict (txid) do update set height = excluded.height, is_committed = excluded.is_committed;
+on conflict (txid) do update set seq = excluded.seq, height = excluded.height, is_committed = excluded.is_committed;
 
 -- name: put_utxo
 insert into p_utxo (position, utxo_id, bytes, addresses, asset_id, amount, state, kind, locktime, stakeable_locktime,

@@ -6,8 +6,9 @@ select l.height, l.next_seq, b.block_type from p_ledger l join p_block b on b.he
 -- name: p_block
 select block_id, time from p_block where height = :height;
 
+-- The height of a transaction, or of the next one if there is none of this number.
 -- name: p_tx_height
-select height from p_tx where seq = :seq;
+select height from p_tx where seq >= :seq order by seq limit 1;
 
 -- name: p_blocks
 select height, block_id, time, block_type, tx_count, inner_size from p_block

@@ -22,9 +22,7 @@ from icefall.wire.container.core_txs import CoreTx, core_txs_of
 from icefall.wire.container.coreth import unpack_coreth_block
 from icefall.wire.container.platform import block_in_container
 from icefall.wire.container.proposer import certificate_in
-from icefall.wire.errors import WireError
-from icefall.wire.ids import PLATFORM_CHAIN, input_id
-from icefall.wire.keys import recover
+from icefall.wire.ids import PLATFORM_CHAIN, hash256, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.pvm.codec import pack_utxo as pack_platform_utxo
 from icefall.wire.pvm.codec import unpack_block
@@ -41,6 +39,7 @@ from icefall.xchain.outputs import (
     put_listed,
     put_outputs,
     put_proposers,
+    signers_of,
     spend_outputs,
 )
 
@@ -126,6 +125,7 @@ class ListedPlatform:
 def _list_platform(tx: Transaction, moving: Iterable[_MovingTx], certificates: Sequence[tuple[int, bytes]]) -> None:
     made: list[NewOutput] = []
     spent: list[SpentOutput] = []
+    inputs: list[tuple[PlatformTx, int]] = []
     for one, height, time in moving:
         unsigned = one.unsigned
         if isinstance(unsigned, PlatformExportTx):
@@ -138,10 +138,23 @@ def _list_platform(tx: Transaction, moving: Iterable[_MovingTx], certificates: S
                 SpentOutput(input_id(given.txid, given.output_index), unsigned.source_chain, one.txid, height, time)
                 for given in unsigned.imported_inputs
             ]
+            first = len(unsigned.inputs)
+            inputs += [(one, first + number) for number in range(len(unsigned.imported_inputs))]
     put_outputs(tx, made)
-    spend_outputs(tx, spent)
+    payers: list[tuple[bytes, bytes]] = []
+    for (importing, position), owners in zip(inputs, spend_outputs(tx, spent), strict=True):
+        known = owners or _platform_signers(importing, position)
+        payers += [(address, importing.txid) for address in dict.fromkeys(known)]
+    tx.run_many(SQL.put_platform_import_owner, payers)
     put_proposers(tx, PLATFORM_CHAIN, certificates)
     put_listed(tx, PLATFORM_CHAIN, certificates[-1][0] + 1, None)  # the ledger of P has its sum
+
+
+def _platform_signers(one: PlatformTx, position: int) -> list[bytes]:
+    """Who signed for an input, where its owners are not known yet."""
+    if position >= len(one.credentials):
+        return []
+    return signers_of(one.credentials[position].signatures, hash256(one.raw[: one.unsigned_size]))
 
 
 # -- C -------------------------------------------------------------------------------------------------------------
@@ -237,13 +250,6 @@ def _list_core_tx(tx: Transaction, chain_id: bytes, block: CoreContainer, one: C
         for given in one.inputs
     ]
     for number, owners in enumerate(spend_outputs(tx, spent)):
-        touched += [*owners, *_signers(one, number)]
+        signatures = one.signatures[number] if number < len(one.signatures) else ()
+        touched += owners or signers_of(signatures, one.digest)
     return tuple(touched)
-
-
-def _signers(one: CoreTx, number: int) -> list[bytes]:
-    """Who signed for an input: some of its owners, which are known even if nothing else of the output is."""
-    try:
-        return [recover(signature, one.digest) for signature in one.signatures[number]]
-    except (IndexError, WireError):
-        return []

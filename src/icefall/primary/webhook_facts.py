@@ -97,8 +97,9 @@ def _stored_block(tx: Transaction, height: int) -> tuple[bytes, int]:
 
 def _touched(changes: Changes, watched: PrimaryWatchList) -> dict[int, set[bytes]]:
     found: dict[int, set[bytes]] = {}
-    wanted = set(watched.addresses_in({address for address, _ in changes.address_txs}))
-    for address, seq in changes.address_txs if wanted else ():
+    moved = changes.address_txs | changes.returned
+    wanted = set(watched.addresses_in({address for address, _ in moved}))
+    for address, seq in moved if wanted else ():
         if address in wanted:
             found.setdefault(seq, set()).add(address)
     return found

@@ -159,7 +159,7 @@ def _share_chains(config: Config, stores: Stores) -> None:
 def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
     """The recorded chains added to those to index, and where they are replayed; only for a local network.
 
-    If there are no other chains, NFT metadata is not fetched from the web, so that the demo needs no network.
+    If there are no other chains, metadata and pictures of NFTs are not fetched, so that the demo needs no network.
     """
     if not config.demo or config.network_id != LOCAL_ID or config.upstream:
         return config, None
@@ -168,7 +168,12 @@ def _with_demo(config: Config) -> tuple[Config, ListeningSocket | None]:
     if with_demo.chain == config.chain:
         listening.socket.close()
         return config, None
-    return msgspec.structs.replace(with_demo, nft_metadata=config.nft_metadata and bool(config.chain)), listening
+    fetches = bool(config.chain)
+    own = {
+        "nft_metadata": config.nft_metadata and fetches,
+        "picture_cache": config.picture_cache if fetches else 0,
+    }
+    return msgspec.structs.replace(with_demo, **own), listening
 
 
 def _start_text(verb: str, config: Config, stores: Stores, addresses: dict[str, Address], *, demo: bool) -> str:

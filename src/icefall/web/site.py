@@ -83,7 +83,6 @@ Headers = list[tuple[str, str]]
 CONFIG_PATH = f"{FOLDER}config.json"
 LABELS_PATH = f"{FOLDER}labels.json"
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(:[0-9]+)?")
-_PLAIN_ORIGIN = re.compile(r"http://[0-9A-Za-z._-]+(:[0-9]+)?(?=[/?#]|$)")
 _STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.6 system-ui,sans-serif;max-width:36rem;margin:4rem auto;"
     "padding:0 1.25rem;background:light-dark(#f6f8fa,#0e141b);color:light-dark(#17212b,#e7edf3)}"
@@ -129,13 +128,14 @@ class Explorer:
     """The Explorer's page, its files, and what it must know of this installation."""
 
     def __init__(
-        self, node: Link, metrics: Link, ipfs_gateway: str, labels: dict[str, dict[str, str]] | None = None
+        self, node: Link, metrics: Link, labels: dict[str, dict[str, str]] | None = None, *, has_pictures: bool = False
     ) -> None:
+        """`has_pictures`: those on other hosts are fetched by this installation."""
         self._files = explorer_files()
         self._inlined = inlined_hashes()
         self._node = node
         self._metrics = metrics
-        self._ipfs_gateway = ipfs_gateway
+        self._has_pictures = has_pictures
         self._has_labels = bool(labels)
         self._files[LABELS_PATH] = WebFile.of(json.dumps(labels or {}).encode(), "application/json")
 
@@ -156,21 +156,19 @@ class Explorer:
             "version": __version__,
             "nodeUrl": self._node.seen_from(host),
             "metricsUrl": self._metrics.seen_from(host),
-            "ipfsGateway": self._ipfs_gateway,
+            "hasPictures": self._has_pictures,
             "hasLabels": self._has_labels,
         }
         return json.dumps(shown).encode()
 
     def _policy(self, host: str) -> str:
-        """Pictures of NFTs may come from any host, once the reader asks for them: an image runs nothing. A gateway in a
-        private network may be plain http."""
-        gateway = _PLAIN_ORIGIN.match(self._ipfs_gateway)
+        """Pictures come from this listener alone: those on other hosts are fetched by the installation."""
         others = [source for link in (self._node, self._metrics) if (source := link.policy_source(host))]
         return "; ".join((
             "default-src 'none'",
             f"script-src 'self' {self._inlined[b'script']}",
             f"style-src {self._inlined[b'style']}",
-            " ".join(("img-src 'self' data: https:", *((gateway[0],) if gateway else ()))),
+            "img-src 'self' data:",
             " ".join(("connect-src 'self'", *others)),
             "base-uri 'none'",
             "form-action 'none'",

@@ -4,14 +4,13 @@ Everything is in the access store: which messages there are, what is sent, who s
 it. So any number of these processes may share a server, and one that is killed loses nothing: its attempts count as
 lost after some time and are made again. What is sent is stored before the first attempt.
 
-Each webhook has a bounded number of attempts at a time, fewer while its receiver fails, so that a slow one does not
-delay another.
+Each webhook has a bounded number of attempts at a time, one while its receiver fails, so that a slow one does not delay
+another (`webhooks/pacing.py`). A step costs the same however many messages wait for receivers that fail.
 """
 
 import asyncio
 import random
 import time
-from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Protocol
@@ -21,11 +20,20 @@ import msgspec
 from icefall.db.engine import Reader, StoreError
 from icefall.errors import IcefallError
 from icefall.observe.log import Log
-from icefall.webhooks import retrying
 from icefall.webhooks.matching import EventDetail, decode_detail
-from icefall.webhooks.messages import Finished, WebhookMessages
-from icefall.webhooks.model import FAILED, INACTIVE, PRIMARY, Attempt, Message, OutboxEvent, Webhook
+from icefall.webhooks.messages import BLOCK_MAX, Finished, WebhookMessages
+from icefall.webhooks.model import (
+    EVM_ACTIVITY,
+    FAILED,
+    INACTIVE,
+    PRIMARY,
+    Attempt,
+    Message,
+    OutboxEvent,
+    Webhook,
+)
 from icefall.webhooks.outbox import SQL
+from icefall.webhooks.pacing import Pacing
 from icefall.webhooks.primary_matching import PrimaryDetail, decode_primary_detail
 from icefall.webhooks.registry import SQL as ACCESS_SQL
 from icefall.webhooks.registry import WebhookRegistry
@@ -38,7 +46,9 @@ PER_WEBHOOK = 8  # attempts at a time
 TOTAL = 512
 QUEUE_MAX = 100_000  # messages of one webhook that may wait
 KEPT_S = 30 * 86400.0  # messages that have ended
+ROUND_S = 0.01  # the least time from one step to the next: what ended meanwhile is stored in one transaction
 _PAGE = 500  # events read at once
+_PAGES = 4  # of an outbox in one step: what is due is sent meanwhile
 _NOT_READY_S = 5.0  # before a message whose event cannot be read is looked at again
 _TIDY_EVERY_S = 60.0
 _SEEN_EVERY_S = 5.0
@@ -146,10 +156,7 @@ class Delivery:
         self._log = log
         self._clock = clock
         self._dice = dice
-        self._per_webhook = per_webhook
-        self._total = total
-        self._open: Counter[str] = Counter()  # attempts that are being made, by webhook
-        self._failing: set[str] = set()  # webhooks whose last attempt failed
+        self._pacing = Pacing(per_webhook, total)
         self._tasks: set[asyncio.Task[None]] = set()
         self._ended: list[Finished] = []
         self._something_ended = asyncio.Event()
@@ -160,9 +167,9 @@ class Delivery:
         """Deliver until cancelled. A store that cannot be used now is tried again."""
         problem = ""
         while True:
-            moved = 0
+            is_busy = False
             try:
-                moved = await self.round()
+                is_busy = await self.round()
                 problem = ""
             except IcefallError as error:
                 if str(error) != problem:
@@ -170,30 +177,33 @@ class Delivery:
                 problem = str(error)
                 await asyncio.sleep(_NOT_READY_S / 5)
             self._something_ended.clear()
-            if not moved and not self._ended:
+            if not is_busy and not self._ended:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._something_ended.wait(), POLL_S)
+                    async with asyncio.timeout(POLL_S):  # unlike wait_for, it never loses a cancellation
+                        await self._something_ended.wait()
+            await asyncio.sleep(ROUND_S)
 
     async def close(self) -> None:
         """Wait for the attempts that are being made, and store how they ended."""
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._store_ended()
 
-    async def round(self) -> int:
-        """Do what is to be done now; how many attempts began."""
+    async def round(self) -> bool:
+        """Do what is to be done now; whether there was anything."""
         await self._store_ended()
         if await self._registry.is_empty():
-            return 0
+            return False
         self._chains = {chain.chain_id: chain for chain in self._outboxes()}
+        taken_over = 0
         for chain in self._chains.values():
-            await self._take_over(chain)
+            taken_over += await self._take_over(chain)
         await self._tidy()
         claimed = await self._claim()
         for webhook, message in claimed:
             task = asyncio.create_task(self._attempt(webhook, message))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return len(claimed)
+        return taken_over > 0 or len(claimed) > 0
 
     async def drain(self) -> None:
         """Deliver what is due, and return when nothing is."""
@@ -202,54 +212,57 @@ class Delivery:
 
     # -- which messages ------------------------------------------------------------------------------------------
 
-    async def _take_over(self, chain: OutboxReader) -> None:
+    async def _take_over(self, chain: OutboxReader) -> int:
+        """Make messages of some new events of a chain; return of how many."""
+        count = 0
         try:
             outbox = await chain.outbox_id()
             sequence = await self._messages.cursor(chain.chain_id, outbox) if outbox else 0
-            while outbox and (events := await chain.after(sequence)):
+            while outbox and count < _PAGE * _PAGES and (events := await chain.after(sequence)):
                 await self._messages.take_over(chain.chain_id, outbox, events, self._clock())
-                sequence = events[-1].sequence
+                sequence, count = events[-1].sequence, count + len(events)
         except StoreError as error:  # one chain that is not indexed yet must not hold up the others
             self._log.debug("outbox not read", chain=chain.chain_id, error=str(error))
+        return count
 
     async def _claim(self) -> list[tuple[Webhook, Message]]:
         """Begin attempts, as many as may be made at a time, and prepare what they send."""
         now = self._clock()
         due: list[tuple[Webhook, Message]] = []
+        begun: list[tuple[Webhook, Message]] = []
         heads: dict[str, int] = {}
-        for one in await self._messages.due_webhooks(now):
-            free = self._total - self._open.total() - len(due)
-            webhook = await self._registry.webhook(one) if free > 0 else None
-            if webhook is None or not webhook.is_active:
-                continue
-            for message in await self._due(webhook, now, min(free, self._limit(webhook) - self._open[one])):
-                if await self._is_confirmed(webhook, message, heads):
+        try:
+            for webhook in self._pacing.in_turn(await self._messages.due_webhooks(now)):
+                room = self._pacing.room(webhook)
+                for message in await self._due(webhook, now, room, heads) if room > 0 else ():
                     due.append((webhook, message))
-        if not due:
-            return []
-        webhooks = {message.id: webhook for webhook, message in due}
-        claimed = await self._messages.claim([message for _, message in due], now + LEASE_S)
-        return await self._prepared([(webhooks[message.id], message) for message in claimed])
+                    self._pacing.begin(webhook.id)
+            if due:
+                webhooks = {message.id: webhook for webhook, message in due}
+                claimed = await self._messages.claim([message for _, message in due], now + LEASE_S)
+                begun = await self._prepared([(webhooks[message.id], message) for message in claimed])
+        finally:
+            kept = {message.id for _, message in begun}
+            for webhook, message in due:
+                if message.id not in kept:
+                    self._pacing.cancel(webhook.id)
+        return begun
 
-    def _limit(self, webhook: Webhook) -> int:
-        return 1 if webhook.ordered or webhook.id in self._failing else self._per_webhook
+    async def _due(self, webhook: Webhook, now: float, count: int, heads: dict[str, int]) -> list[Message]:
+        """The messages that may be tried now. In order, that is the oldest one of all, or none yet."""
+        confirmed = await self._confirmed(webhook, heads)
+        if webhook.ordered:
+            return await self._messages.due_in_order(webhook.id, now, confirmed)
+        return await self._messages.due(webhook.id, now, count, confirmed)
 
-    async def _due(self, webhook: Webhook, now: float, count: int) -> list[Message]:
-        """The oldest messages that may be tried. In order, that is the oldest one of all, or none yet."""
-        if count <= 0:
-            return []
-        if not webhook.ordered:
-            return await self._messages.due(webhook.id, now, count)
-        oldest = await self._messages.due(webhook.id, now + 10 * retrying.DELAYS_S[-1], 1)
-        return [message for message in oldest if message.next_at <= now]
-
-    async def _is_confirmed(self, webhook: Webhook, message: Message, heads: dict[str, int]) -> bool:
-        chain = self._chains.get(message.chain_id)
-        if not webhook.confirmations or chain is None or not message.event:
-            return True
-        if message.chain_id not in heads:
-            heads[message.chain_id] = await chain.head()
-        return heads[message.chain_id] - message.block >= webhook.confirmations
+    async def _confirmed(self, webhook: Webhook, heads: dict[str, int]) -> int:
+        """The newest block whose messages may be sent."""
+        chain = self._chains.get(webhook.chain_id) if webhook.event_type == EVM_ACTIVITY else None
+        if not webhook.confirmations or chain is None:
+            return BLOCK_MAX
+        if chain.chain_id not in heads:
+            heads[chain.chain_id] = await chain.head()
+        return heads[chain.chain_id] - webhook.confirmations
 
     async def _prepared(self, claimed: Sequence[tuple[Webhook, Message]]) -> list[tuple[Webhook, Message]]:
         """Store what is sent with first attempts; the messages that can be sent now."""
@@ -286,22 +299,17 @@ class Delivery:
     # -- one attempt ---------------------------------------------------------------------------------------------
 
     async def _attempt(self, webhook: Webhook, message: Message) -> None:
-        self._open[webhook.id] += 1
-        began, at = time.perf_counter(), self._clock()
+        began, at, is_taken = time.perf_counter(), self._clock(), False
         try:
             outcome = await self._sent(webhook, message, int(at))
+            is_taken = outcome.is_taken
         finally:
-            self._open[webhook.id] -= 1
+            self._pacing.end(webhook.id, is_taken=is_taken)
             self._something_ended.set()
         took_ms = (time.perf_counter() - began) * 1000
-        if outcome.is_taken:
-            self._failing.discard(webhook.id)
-        else:
-            self._failing.add(webhook.id)
         status, next_at = verdict(message.attempts, outcome, self._clock(), self._dice())
         attempt = Attempt(0, self._clock(), outcome.code, took_ms, outcome.error)
         self._ended.append(Finished(message, status, next_at, attempt))
-        self._something_ended.set()
 
     async def _sent(self, webhook: Webhook, message: Message, at: int) -> Outcome:
         assert message.body is not None
@@ -332,7 +340,7 @@ class Delivery:
         webhook = await self._registry.webhook(webhook_id)
         if webhook is not None and webhook.is_active:
             self._log.warn("webhook switched off", webhook=webhook_id, reason=reason)
-            await self._registry.put(msgspec.structs.replace(webhook, status=INACTIVE, reason=reason))
+            await self._registry.change(webhook_id, self._clock(), status=INACTIVE, reason=reason)
 
     async def _tidy(self) -> None:
         """Say that this process is at work, and now and then delete what is old and switch off what is too far
@@ -346,5 +354,5 @@ class Delivery:
         self._tidy_at = now + _TIDY_EVERY_S
         await self._messages.drop_old(now - KEPT_S, now)
         for webhook in await self._messages.due_webhooks(now):
-            if await self._messages.pending(webhook) > QUEUE_MAX:
-                await self._switch_off(webhook, f"more than {QUEUE_MAX} messages were waiting")
+            if await self._messages.pending(webhook.id) > QUEUE_MAX:
+                await self._switch_off(webhook.id, f"more than {QUEUE_MAX} messages were waiting")

@@ -158,8 +158,8 @@ class WatchList:
         """The webhooks that each transaction may be an event of, by its index."""
         known = self._by_address
         hits: dict[int, set[str]] = {}
-        places = {place: known[one] for place, one in enumerate(block.addresses) if one in known}
-        if places:
+        if not known.keys().isdisjoint(block.addresses):  # of most blocks nothing else is looked at
+            places = {place: known[one] for place, one in enumerate(block.addresses) if one in known}
             for table in _LISTS:
                 for place, position in _rows(block, table):
                     if place in places:

@@ -21,6 +21,7 @@ from icefall.webhooks.model import (
     Attempt,
     Message,
     OutboxEvent,
+    Webhook,
     message_id,
     removal_id,
 )
@@ -103,13 +104,21 @@ class WebhookMessages:
 
     # -- delivery ------------------------------------------------------------------------------------------------
 
-    async def due_webhooks(self, now: float) -> list[str]:
-        return [webhook for (webhook,) in await self._reader.rows(SQL.due_webhooks, {"now": now})]
+    async def due_webhooks(self, now: float) -> list[Webhook]:
+        """The active webhooks that have something to send."""
+        return [Webhook(*row) for row in await self._reader.rows(SQL.due_webhooks, {"now": now})]
 
-    async def due(self, webhook: str, now: float, count: int) -> list[Message]:
-        """The oldest messages of a webhook that may be tried now."""
-        rows = await self._reader.rows(SQL.due_messages, {"webhook": webhook, "now": now, "count": count})
-        return [message_of(row) for row in rows]
+    async def due(self, webhook: str, now: float, count: int, confirmed: int) -> list[Message]:
+        """The messages of a webhook that may be tried now, about blocks up to `confirmed`: those first that wait for
+        the longest time."""
+        where = {"webhook": webhook, "now": now, "count": count, "confirmed": confirmed}
+        return [message_of(row) for row in await self._reader.rows(SQL.due_messages, where)]
+
+    async def due_in_order(self, webhook: str, now: float, confirmed: int) -> list[Message]:
+        """The oldest message of a webhook, if it may be tried now."""
+        rows = await self._reader.rows(SQL.oldest_message, {"webhook": webhook})
+        oldest = [message_of(row) for row in rows]
+        return [one for one in oldest if one.next_at <= now and (one.kind != ACTIVITY or one.block <= confirmed)]
 
     async def claim(self, messages: Sequence[Message], until: float) -> list[Message]:
         """Begin attempts; the messages that no other process has claimed meanwhile."""
@@ -210,13 +219,20 @@ class WebhookMessages:
     async def pending(self, webhook: str) -> int:
         return int((await self._reader.rows(SQL.pending_of, {"webhook": webhook}))[0][0])
 
-    async def replay(self, messages: Sequence[str], now: float) -> int:
-        """Send messages again that were delivered, failed or dropped; return how many."""
+    async def replay(self, webhook: str, messages: Sequence[str], now: float) -> int:
+        """Send messages of a webhook again that were delivered or failed; return how many."""
 
         def change(tx: Transaction) -> int:
-            return sum(tx.run(SQL.replay_message, {"id": one, "now": now}) for one in messages)
+            where = {"webhook": webhook, "now": now}
+            return sum(tx.run(SQL.replay_message, {"id": one, **where}) for one in messages)
 
         return await self._store.write(change)
+
+    async def replay_range(self, webhook: str, which: MessageFilter, count: int, now: float) -> int:
+        """Send the newest messages of a range again, whatever their status in `which`; return how many."""
+        where = {"webhook": webhook, "count": count, "now": now, **msgspec.structs.asdict(which)}
+        del where["status"]
+        return await self._store.write(lambda tx: tx.run(SQL.replay_range, where))
 
     async def add_test(self, webhook: str, chain_id: str, message: str, body: bytes, now: float) -> None:
         """Add a message that is about no event."""
@@ -239,7 +255,7 @@ def _take_over(tx: Transaction, chain_id: str, event: OutboxEvent, number: int, 
         if sent is None:
             continue
         tx.run(SQL.drop_message, {"id": sent.id, "now": now})
-        if sent.attempts and sent.body is not None:
+        if sent.body is not None:  # an attempt was made, if not since it was replayed
             number += 1
             taken_back = removal_id(event.id, removal)
             block = block_of(event.tx_at)

@@ -1,7 +1,7 @@
 """Webhooks in the access store: created, changed and listed there, with their addresses and encrypted secrets."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -14,6 +14,7 @@ T = TypeVar("T")
 SQL = load("icefall.access", "webhooks.sql")
 ADDRESSES_MAX = 100_000  # of one webhook
 ACTIVE_MAX = 1_000  # webhooks of one owner
+RESUMED_S = 48 * 3600.0  # what failed since then is tried anew when a webhook becomes active again
 _ID_AFTER_ALL = "~"  # behind every UUID
 _CREATED_AFTER_ALL = 2**62
 _EVERY = 2**31
@@ -66,19 +67,23 @@ class WebhookRegistry:
 
         await self._store.write(change)
 
-    async def put(self, webhook: Webhook, *, resumed_since: float | None = None, now: float = 0.0) -> None:
-        """Store what can be changed of a webhook. `resumed_since`: it is active again, and its messages since then that
-        had failed are tried anew."""
+    async def change(self, webhook: str, now: float, **fields: Any) -> Webhook:
+        """Change some fields of a webhook; those that another process changes at the same time stay. When it becomes
+        active again, its messages of the last two days that had failed are tried anew."""
 
-        def change(tx: Transaction) -> None:
+        def change(tx: Transaction) -> Webhook:
             tx.rows(SQL.lock_webhooks)
-            if resumed_since is not None:
-                _check_room(tx, webhook.owner)
-            tx.run(SQL.put_webhook, msgspec.structs.asdict(webhook))
-            if resumed_since is not None:
-                tx.run(SQL.resume_messages, {"webhook": webhook.id, "since": resumed_since, "now": now})
+            before = Webhook(*tx.rows(SQL.webhook, {"id": webhook})[0])
+            after = msgspec.structs.replace(before, **fields)
+            is_resumed = after.is_active and not before.is_active
+            if is_resumed:
+                _check_room(tx, after.owner)
+            tx.run(SQL.put_webhook, msgspec.structs.asdict(after))
+            if is_resumed:
+                tx.run(SQL.resume_messages, {"webhook": webhook, "since": now - RESUMED_S, "now": now})
+            return after
 
-        await self._store.write(change)
+        return await self._store.write(change)
 
     # -- addresses -----------------------------------------------------------------------------------------------
 

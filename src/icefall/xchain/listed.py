@@ -7,7 +7,7 @@ from icefall.db.engine import Store, Transaction
 from icefall.wire.avm.codec import pack_utxo, unpack_tx
 from icefall.wire.avm.types import BaseTx, CreateAssetTx, ExportTx, ImportTx, OperationTx, Tx
 from icefall.wire.avm.utxos import consumed, exported, imported, produced
-from icefall.wire.ids import input_id
+from icefall.wire.ids import hash256, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.xchain.outputs import (
     SQL,
@@ -17,9 +17,11 @@ from icefall.xchain.outputs import (
     certificate_of,
     fee_asset,
     listed_until,
+    put_import_owners,
     put_listed,
     put_outputs,
     put_proposers,
+    signers_of,
     spend_outputs,
 )
 
@@ -91,11 +93,22 @@ def _list(
                 for given in inputs
             ]
     put_outputs(tx, made)
-    spend_outputs(tx, spent)
+    owners = {one.utxo_id: known for one, known in zip(spent, spend_outputs(tx, spent), strict=True)}
+    for one in txs:
+        if isinstance(one.tx.unsigned, ImportTx):
+            for position, given in enumerate(one.tx.unsigned.imported_inputs, len(one.tx.unsigned.inputs)):
+                known = owners[input_id(given.txid, given.output_index)] or _signers(one.tx, position)
+                put_import_owners(tx, chain_id, one.tx.txid, given.asset_id, known)
     tx.run_many(SQL.put_asset_tx, [(chain, asset, one.seq) for one in txs for asset in sorted(assets_of(one.tx))])
     put_proposers(tx, chain_id, [(height, certificate_of(raw)) for height, raw in containers])
     avax = fee_asset(tx)
     put_listed(tx, chain_id, txs[-1].seq + 1, sum(burned_by(one.tx, avax) for one in txs))
+
+
+def _signers(tx: Tx, position: int) -> list[bytes]:
+    """Who signed for an input, where its owners are not known yet."""
+    credential = tx.credentials[position] if position < len(tx.credentials) else None
+    return signers_of(getattr(credential, "signatures", ()), hash256(tx.unsigned_raw))
 
 
 class StoredTxs:

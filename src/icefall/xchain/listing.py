@@ -1,6 +1,6 @@
 """Lists of X for a worker: blocks and transactions, read page by page and never further."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -131,6 +131,11 @@ class AssetChainLists:
     async def tx(self, txid: bytes) -> AssetChainTx | None:
         found = await self._decoded(SQL.tx_of, {"txid": txid})
         return found[0] if found else None
+
+    async def raw_txs(self, txids: Sequence[bytes]) -> list[bytes]:
+        """The bytes of transactions, in any order."""
+        keys = [((await self._of())[0], txid) for txid in txids]
+        return [bytes(raw) for (raw,) in await self._reader.rows_of_each(SQL.tx_bytes, keys)] if keys else []
 
     async def _txs(self, statement: str, low: int, below: int, limit: int, key: dict[str, bytes]) -> list[AssetChainTx]:
         return await self._decoded(statement, {"low": low, "below": below, "limit": limit, **key})

@@ -55,5 +55,12 @@ from ledger_tx t join ledger_block b on b.chain = t.chain and b.height = t.heigh
 {tx} join asset_tx a on a.chain = t.chain and a.seq = t.seq
 where a.chain = :chain and a.asset = :asset and a.seq >= :low and a.seq < :below order by a.seq desc limit :limit;
 
+-- name: tx_bytes
+select bytes from ledger_tx where chain = ? and txid = ?;
+
+-- postgres: tx_bytes
+select t.bytes from ledger_tx t join unnest(?::bigint[], ?::bytea[]) wanted (chain, txid)
+on t.chain = wanted.chain and t.txid = wanted.txid;
+
 -- name: tx_of
 {tx} where t.chain = :chain and t.txid = :txid;

@@ -23,6 +23,7 @@ from icefall.wire.avm.types import (
 from icefall.wire.container.proposer import unpack_container
 from icefall.wire.errors import WireError
 from icefall.wire.ids import PLATFORM_CHAIN, hash160
+from icefall.wire.keys import recover
 from icefall.xchain.model import owners_of
 
 SQL = load("icefall.xchain", "outputs.sql")
@@ -110,17 +111,18 @@ def fee_asset(tx: Transaction) -> bytes:
 def put_outputs(tx: Transaction, outputs: Iterable[NewOutput]) -> None:
     rows: list[Row] = []
     owners: list[Row] = []
-    late: list[Row] = []
     for new in outputs:
         spent: Row = (None, None, None)
         if new.source != new.destination:
             early = tx.rows(SQL.take_early_spent, {"utxo_id": new.utxo_id, "source": new.source})
             spent = early[0] if early else spent
         rows.append((new.utxo_id, new.source, new.destination, new.raw, new.height, new.time, *spent))
-        output = unpack_utxo(new.raw).output
+        utxo = unpack_utxo(new.raw)
+        output = utxo.output
         amount, is_spent = amount_of(output) - _BIAS, int(spent[0] is not None)
         addresses = tuple(dict.fromkeys(owners_of(output)))
-        late += [(address, spent[0]) for address in addresses if is_spent]
+        if is_spent:
+            put_import_owners(tx, new.destination, spent[0], utxo.asset_id, addresses)
         owners += [
             (chain_id, address, is_spent, new.time, new.utxo_id, amount)
             for chain_id in dict.fromkeys((new.source, new.destination))
@@ -128,7 +130,16 @@ def put_outputs(tx: Transaction, outputs: Iterable[NewOutput]) -> None:
         ]
     tx.run_many(SQL.put_output, rows)
     tx.run_many(SQL.put_owner, owners)
-    tx.run_many(SQL.put_late_owner, late)
+
+
+def put_import_owners(tx: Transaction, chain_id: bytes, txid: bytes, asset: bytes, owners: Iterable[bytes]) -> None:
+    """Add to the transactions of these addresses one of the chain that imported an output of theirs. Owners are known
+    when it is stored, or else when the export is."""
+    if chain_id == PLATFORM_CHAIN:
+        tx.run_many(SQL.put_platform_import_owner, [(one, txid) for one in owners])
+        return
+    tx.run_many(SQL.put_core_import_owner, [(one, txid) for one in owners])
+    tx.run_many(SQL.put_asset_chain_import_owner, [(one, asset, txid, chain_id) for one in owners])
 
 
 def spend_outputs(tx: Transaction, spent: Iterable[SpentOutput]) -> list[tuple[bytes, ...]]:
@@ -152,6 +163,14 @@ def spend_outputs(tx: Transaction, spent: Iterable[SpentOutput]) -> list[tuple[b
         ]
     tx.run_many(SQL.spend_owner, moved)
     return owners
+
+
+def signers_of(signatures: Iterable[bytes], digest: bytes) -> list[bytes]:
+    """Who signed for an input: some of its owners, which are known even if nothing else of the output is."""
+    try:
+        return [recover(signature, digest) for signature in signatures]
+    except WireError:  # no signature of any key
+        return []
 
 
 def put_proposers(tx: Transaction, chain_id: bytes, blocks: Iterable[tuple[int, bytes]]) -> None:

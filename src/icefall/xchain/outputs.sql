@@ -36,9 +36,17 @@ insert into early_spent (utxo_id, source, txid, height, time) values (:utxo_id, 
 -- name: take_early_spent
 delete from early_spent where utxo_id = :utxo_id and source = :source returning txid, height, time;
 
--- An owner of an output that a transaction of C spent before the output was seen.
--- name: put_late_owner
+-- An owner of an output that a transaction of C, P or X imported.
+-- name: put_core_import_owner
 insert into c_address_tx (address, seq) select ?, seq from c_tx where txid = ? on conflict (address, seq) do nothing;
+
+-- name: put_platform_import_owner
+insert into p_address_tx (address, seq) select ?, seq from p_tx where txid = ? on conflict (address, seq) do nothing;
+
+-- name: put_asset_chain_import_owner
+insert into address_tx (chain, address, seq, asset)
+select t.chain, ?, t.seq, ? from ledger_tx t where t.txid = ? and t.chain = (select chain from ledger where chain_id = ?)
+on conflict (chain, address, seq, asset) do nothing;
 
 -- name: put_asset_tx
 insert into asset_tx (chain, asset, seq) values (?, ?, ?);

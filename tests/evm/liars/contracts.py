@@ -16,7 +16,8 @@ RUN = bytes.fromhex("00c0ffee")
 TRANSFER = keccak256(b"Transfer(address,address,uint256)")
 TRANSFER_SINGLE = keccak256(b"TransferSingle(address,address,address,uint256,uint256)")
 IMPLEMENTATION_SLOT = int.from_bytes(keccak256(b"eip1967.proxy.implementation"), "big") - 1
-DECIMALS_SLOT, NAME_SLOT = 0x60, 0x61  # a word each
+NAME_SLOT = int.from_bytes(keccak256(b"the key and the base of a mapping"), "big")  # of a struct, a word each
+DECIMALS_SLOT = NAME_SLOT + 1
 _OZ20, _OZ721, _OZ1155 = (
     "0x" + namespace(f"openzeppelin.storage.{name}").hex() for name in ("ERC20", "ERC721", "ERC1155")
 )

@@ -212,6 +212,7 @@ def _restated(tx: Transaction) -> list[Any]:
 def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
     """Statements about storage layouts, which the recorded chain has no reason to run."""
     ((token,),) = tx.rows("select min(token) from token")
+    ((address,),) = tx.rows("select address from address where id = ?", (token,))
     tx.run(WRITES_SQL.put_layout, {"layout": b"\1", "since": 5, "token": token, "standard": 1})
     tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
     tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"", b"\3")])
@@ -223,11 +224,18 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
         tx.rows_of_each(WRITES_SQL.tokens_with_unclaimed, [(token,)]),
         tx.rows_of_each(WRITES_SQL.unclaimed_words, [(token, b"unclaimed")]),
         tx.rows(WRITES_SQL.unclaimed_count, {"token": token, "most": 3}),
+        tx.rows(WRITES_SQL.unclaimed_words_of, {"address": address, "most": 3}),
         tx.rows("select * from slot_change"),
         tx.rows("select layout, layout_since, layout_standard from token where token = ?", (token,)),
         tx.rows(AUDIT_SQL.dropped_from),
     ]
     tx.run_many(ROLLBACK_SQL.drop_slot, [(token, b"claimed")])
+    tx.run(WRITES_SQL.put_words_dropped, {"token": token, "block": 7})
+    found += [
+        tx.rows("select words_dropped_since from token where token = ?", (token,)),
+        tx.rows(WRITES_SQL.unclaimed_words_of, {"address": address, "most": 3}),
+    ]
+    tx.run("update token set words_dropped_since = null where token = ?", (token,))
     tx.run(ROLLBACK_SQL.drop_slot_history, {"token": token, "holder": token, "key": b"unclaimed"})
     tx.run(AUDIT_SQL.clear_dropped_from)
     tx.run_many(ROLLBACK_SQL.drop_erc1155_history, [(-1, token, b"")])
@@ -253,8 +261,11 @@ def _rare(tx: Transaction) -> list[Any]:
         *(len(tx.rows(METRICS_SQL.named(name), between)) for name in seen),
         len(tx.rows(METRICS_SQL.creators_between, between)), tx.rows(BALANCES_SQL.tip),
         tx.run(AUDIT_SQL.put_state_owner, owner), tx.run(AUDIT_SQL.put_state_owner, owner),
-        tx.run(AUDIT_SQL.drop_state_owner, {"token_address": address, "token_id": token_id}),
+        tx.run(AUDIT_SQL.drop_older_state_owners, {"token_address": address, "token_id": token_id, "block": 1 << 40}),
         tx.run(AUDIT_SQL.reread_token, (token,)),
+        tx.run(WRITES_SQL.put_words_dropped, {"token": nft_token, "block": 1 << 40}),
+        tx.run(WRITES_SQL.put_words_dropped, {"token": nft_token, "block": (1 << 40) + 1}),
+        tx.rows(WRITES_SQL.unclaimed_words_of, {"address": nft_address, "most": 5}),
         tx.run(ENRICH_SQL.postpone_token, {"token": token, "address": address, "retry_at": 7}),
         tx.run(ENRICH_SQL.make_nft_due, (nft_token, token_id)),
         tx.run(ENRICH_SQL.claim_nft, nft | {"retry_at": 0}), tx.run(ENRICH_SQL.postpone_nft, nft),

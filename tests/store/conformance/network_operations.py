@@ -84,6 +84,7 @@ async def _asset_chain(store: Store, chain_id: bytes) -> list[Any]:
         found.append(await lists.txs_of(owners, 0, txs, 5, upwards=upwards))
     for (asset,) in store.read("select distinct asset from asset_tx order by asset"):
         found.append(await lists.txs_of_asset(asset, 0, txs, 5))
+    found.append(sorted(await lists.raw_txs([one.txid for one in every])))
     return [*found, [await lists.tx(one.txid) for one in every]]
 
 
@@ -99,6 +100,7 @@ async def _core_chain(store: Store) -> list[Any]:
     for upwards in (True, False):
         found.append(await lists.txs(1, txs, 5, upwards=upwards))
         found.append(await lists.txs_of(owners, 0, txs, 5, upwards=upwards))
+    found.append(sorted(await lists.raw_txs([one.txid for one in every])))
     return [*found, [await lists.tx(one.txid) for one in every]]
 
 

@@ -161,6 +161,9 @@ async def _staking(store: Store) -> list[Any]:
         found += [await lists.l1_page("l1_of_subnet", subnet_id, (0, 1, 2), None, 5)]
     for chain in await lists.chain_page(0, NEWEST, 100, upwards=True):
         found.append(await lists.listed_chain(chain.chain.chain_id))
+    chain_ids = [chain.chain.chain_id for chain in await lists.chain_page(0, NEWEST, 100, upwards=True)]
+    numbers = await lists.evm_chain_ids([*chain_ids, bytes(32)])
+    found += [numbers, *[await lists.blockchain_ids(number) for number in (*sorted(numbers.values()), 7)]]
     page_of_l1 = await lists.l1_page("l1_listed", b"", (0, 1, 2), None, 2)
     found += [page_of_l1, await lists.l1_page("l1_of_node", page_of_l1[0].node_id, (0, 1, 2), None, 5)]
     last = page_of_l1[-1]

@@ -15,7 +15,12 @@ from icefall.api.data.schema.abis import (
     TransactionInput,
 )
 from icefall.api.data.schema.tokens import ContractParams
-from icefall.api.data.schema.transactions import CallPage, CallsParams, RevertReason, TransactionParams
+from icefall.api.data.schema.transactions import (
+    CallPage,
+    CallsParams,
+    RevertReason,
+    TransactionParams,
+)
 from icefall.api.describing import examples
 from icefall.api.http.row import DATA, Rest, Weight
 

@@ -12,8 +12,21 @@ from icefall.api.http.row import Rest, Rpc
 # Verb, path and name of each operation, a line each; some have no name.
 OPERATIONS = tuple(files("icefall.api.describing").joinpath("hosted_operations.txt").read_text().splitlines())
 
+_NETWORK = "GET /v1/networks/{network}"
+_CHAIN = f"{_NETWORK}/blockchains/{{blockchainId}}"
+_VERTICES = "vertices of the time before the X-Chain's blocks are not followed; their transactions are"
+_SEEN = "as one upstream sees it now"
 # What a client of the hosted service notices, by the label of an operation.
 DIFFERENCES: dict[str, str] = {
+    "GET /v1/avax/supply": "totalCBurned only where the C-Chain is indexed from its first block on",
+    _NETWORK: f"versions {_SEEN}",
+    f"{_NETWORK}/addresses:listChainIds": "the official client refuses IDs of networks that are not public",
+    f"{_NETWORK}/validators": f"uptime, version and health {_SEEN}; no geolocation; also by rewardAddresses",
+    f"{_NETWORK}/validators/{{nodeId}}": f"uptime, version and health {_SEEN}; no geolocation",
+    f"{_NETWORK}/rewards": "without prices",
+    f"{_CHAIN}/vertices": f"empty: {_VERTICES}",
+    f"{_CHAIN}/vertices:listByHeight": f"empty: {_VERTICES}",
+    f"{_CHAIN}/vertices/{{vertexHash}}": f"404: {_VERTICES}",
     "GET /v1/apiLogs": "only of keys of this installation, for some days",
     "GET /v1/apiUsageMetrics": "there are no organisations: counts are by key",
     "GET /v1/chains": "the chains that are indexed here",

@@ -136,7 +136,7 @@ NETWORKS_PARAMS: dict[str, str] = {
     "getTxByHash.txHash": "ID of the transaction.",
     **{f"{one}.endTimestamp": "End of the time frame in Unix seconds: inclusive." for one in _LISTS},
     **{f"{one}.addresses": "Bech32 addresses separated by commas, 64 at most." for one in _OF_ADDRESSES},
-    "txTypes": "Only transactions of these types, separated by commas.",
+    "txTypes": "Only transactions of these types, separated by commas; or the parameter is repeated.",
     "includeSpent": "Also list outputs that are spent.",
     "blockTimestamp": "Balances at this time in Unix seconds; without it, now.",
 }

@@ -229,6 +229,8 @@ def _plain(default: Any) -> Any:
 def _example(row: Rest, param: RestParam) -> Any:
     """The example as a value of the schema's type."""
     text, json_type = row.examples.get(param.name, param.type.example), param.type.schema["type"]
+    if json_type == "array":
+        return text.split(",")
     return int(text) if json_type == "integer" else text == "true" if json_type == "boolean" else text
 
 

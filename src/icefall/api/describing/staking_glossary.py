@@ -149,6 +149,10 @@ STAKING_PARAMS: dict[str, str] = {
     "maxFeePercentage": "Only validators of the primary network that take at most so many percent.",
     "minUptimePerformance": "Only active validators with at least this uptime in percent.",
     "maxUptimePerformance": "Only active validators with at most this uptime in percent.",
+    "listValidators.rewardAddresses": (
+        "Only periods that pay one of these addresses, separated by commas, 64 at most; not in the hosted service."
+    ),
+    "listHistoricalPrimaryNetworkRewards.currency": "Accepted as elsewhere; rewards have no prices here.",
     "rewardAddresses": "Only delegations that pay one of these addresses, separated by commas, 64 at most.",
     **{f"{one}.addresses": "Bech32 addresses separated by commas, 64 at most." for one in _REWARDS},
 }

@@ -20,7 +20,7 @@ X_FIELDS: dict[str, str] = {
     "UtxoResult.utxoType": "Kind of output: transfer, mint, nft-mint, nft-transfer, property-mint or property-owned.",
     "consumingTxTimestamp": "When it was consumed, in Unix seconds.",
     "creationTxHash": "ID of the transaction that made it.",
-    "UtxoResult.credentials": "Signatures for it; only in the transaction that consumed it.",
+    "UtxoResult.credentials": "Signatures for it, once it is consumed.",
     "EvmInput.credentials": "Signatures for the amount.",
     "groupId": "Group of the NFT.",
     "payload": "Content of the NFT, in hex.",

@@ -20,7 +20,7 @@ from icefall.api.http.gate import AccessGate, Admission
 from icefall.api.http.guards import BodyTimeout, Hosts, Origins, takes_gzip
 from icefall.api.http.jsonrpc import is_unavailable
 from icefall.api.http.routes import ROOT, RestRoute, Route, Routes, cleaned, location
-from icefall.api.http.row import NODE, Charged
+from icefall.api.http.row import NODE, Charged, File
 from icefall.api.http.streams import EventStream, OpenStreams
 from icefall.errors import (
     Bootstrapping,
@@ -279,6 +279,9 @@ class App:
         if isinstance(result, EventStream):
             client = request.peer if admission is None else admission.client
             return RestAnswer(Response(200, self._headers_of(rest), self._streams.limited(client, result)), units)
+        if isinstance(result, File):
+            headers = [("content-type", result.media), *row.headers, *self._base]
+            return RestAnswer(Response(row.status(result), headers, result.body), units)
         if isinstance(result, str):
             body = result.encode()
         elif isinstance(result, bytes):

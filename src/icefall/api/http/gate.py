@@ -115,7 +115,7 @@ class AccessGate:
 
     def _trusts(self, request: CallerRequest) -> bool:
         """Whether the caller is on this machine, not behind a proxy on it, and neither limits nor keys are wanted."""
-        if self.leases is not None or self._required or request.headers("x-forwarded-for"):
+        if self.leases is not None or self._required or request.header("x-forwarded-for") is not None:
             return False
         return is_loopback(request.peer)
 

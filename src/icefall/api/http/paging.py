@@ -7,6 +7,8 @@ compared after parsing: an omitted default, or an address in another case, is th
 import struct
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
+from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 import msgspec
@@ -21,13 +23,24 @@ _LEFT_OUT = ("page_token", "page_size")
 
 def scope_of(route: str, params: msgspec.Struct) -> bytes:
     """Identify a query. `route` distinguishes lists that take the same parameters."""
-    scope: list[Any] = [route]
-    scope += [_packable(getattr(params, name)) for name in params.__struct_fields__ if name not in _LEFT_OUT]
-    return msgspec.msgpack.encode(scope)
+    scope = [route, *_compared(type(params))(params)]
+    try:
+        return msgspec.msgpack.encode(scope)
+    except OverflowError:  # amounts and token IDs may have 256 bits
+        return msgspec.msgpack.encode([_packable(value) for value in scope])
+
+
+@cache
+def _compared(params: type[msgspec.Struct]) -> Callable[[msgspec.Struct], tuple[Any, ...]]:
+    """The function that returns the values of a query to which its page token is bound."""
+    names = [name for name in params.__struct_fields__ if name not in _LEFT_OUT]
+    if len(names) < 2:  # attrgetter returns a tuple of two or more
+        return lambda query: tuple(getattr(query, name) for name in names)
+    return attrgetter(*names)
 
 
 def _packable(value: Any) -> Any:
-    """Convert a number that msgpack does not pack: amounts and token IDs may have 256 bits."""
+    """Convert a number that msgpack does not pack."""
     return str(value) if isinstance(value, int) and value.bit_length() > 63 else value
 
 

@@ -1,7 +1,8 @@
 """Parameters of the chain data and metrics interfaces: their types, and the binder that makes a typed struct of a path
 and a query.
 
-Unknown names are ignored: proxies and clients add their own. A known one must be valid and given at most once.
+Unknown names are ignored: proxies and clients add their own. A known one must be valid and given at most once; only
+lists may be repeated, as the official clients send them, and mean the same as one with commas.
 """
 
 import re
@@ -202,6 +203,7 @@ ADDRESSES = RestParamType(
     _addresses,
     {"type": "string"},
     _SOME_ADDRESS,
+    is_list=True,
 )
 TOKEN_ID = RestParamType("token ID", _token_id, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1")
 THRESHOLD = RestParamType("amount", _threshold, {"type": "string", "pattern": "^[0-9]{1,77}$"}, "1000000")
@@ -216,6 +218,7 @@ EVENT_TYPES = RestParamType(
     _event_types,
     {"type": "string", "pattern": f"^({_EVENT})(,({_EVENT}))*$"},
     STREAMED[0],
+    is_list=True,
 )
 LAST_EVENT_ID = RestParamType("event ID", _last_event_id, {"type": "string", "maxLength": EVENT_ID_SIZE_MAX})
 NOT_OFFERED = RestParamType("not offered", _not_offered, {})
@@ -311,14 +314,22 @@ class RestBinder:
         """Make the struct. `values` of the path are decoded, `query` is not."""
         given = {param.field: _read(param, text) for param, text in zip(self._in_path, values, strict=True)}
         if query and self._in_query:
+            lists: dict[str, str] = {}
             for pair in query.split("&"):
                 key, _, text = pair.partition("=")
                 param = self._in_query.get(unquote_plus(key) if "%" in key or "+" in key else key)
                 if param is None:
                     continue
-                if param.field in given:
+                if "%" in text or "+" in text:
+                    text = _decoded(param, text)
+                if param.type.is_list:
+                    lists[param.name] = f"{lists[param.name]},{text}" if param.name in lists else text
+                elif param.field in given:
                     raise BadRequest(f"{param.name} is given more than once")
-                given[param.field] = _read(param, _decoded(param, text) if "%" in text or "+" in text else text)
+                else:
+                    given[param.field] = _read(param, text)
+            for name, text in lists.items():
+                given[self._in_query[name].field] = _read(self._in_query[name], text)
         for param in self._required:
             if param.field not in given:
                 raise BadRequest(f"{param.name} is missing")

@@ -120,6 +120,13 @@ class Charged(NamedTuple):
     units: int
 
 
+class File(NamedTuple):
+    """The result of a handler whose answers are of several types."""
+
+    media: str
+    body: bytes
+
+
 def binder_of(row: Rest | Rpc) -> NodeBinder | RestBinder:
     """The binder of a row. The node interfaces ignore invalid query parameters; the other interfaces refuse them."""
     if isinstance(row, Rpc) or NODE in row.listeners:

@@ -136,6 +136,7 @@ _CHAIN_COUNTS = {
         "transfers": "Token transfers stored",
         "skipped_logs": "Token events of a wrong shape, skipped",
         "audits_dropped": "Comparisons of tokens with their contracts that were due and exceeded the budget",
+        "words_dropped": "Changed words of the storage of tokens that did not fit into the store",
         "reorgs": "Reorganisations followed",
         "reorged_blocks": "Blocks dropped by reorganisations",
         "fetched_bytes": "Bytes fetched of blocks",

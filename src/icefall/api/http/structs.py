@@ -20,12 +20,14 @@ class InvalidValue(Exception):
 
 class ParamType(msgspec.Struct, Generic[Raw], frozen=True):
     """A type of parameter. `read` raises InvalidValue with what was expected. `example` is a value that works, where
-    there is one. The meaning of a parameter is in `api/describing/param_glossary.py`."""
+    there is one. `is_list`: it has values separated by commas, or is repeated. The meaning of a parameter is in
+    `api/describing/param_glossary.py`."""
 
     name: str
     read: Callable[[Raw], Any]
     schema: dict[str, Any]
     example: str = ""
+    is_list: bool = False
 
 
 def param_type_in(annotation: Any) -> Any:

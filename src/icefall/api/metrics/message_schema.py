@@ -29,7 +29,11 @@ def _group_by(text: str) -> tuple[str, ...]:
 
 
 GROUP_BY = RestParamType(
-    "words with commas", _group_by, {"type": "string", "pattern": f"^({_SIDE})(,({_SIDE}))*$"}, SIDES[0]
+    "words with commas",
+    _group_by,
+    {"type": "string", "pattern": f"^({_SIDE})(,({_SIDE}))*$"},
+    SIDES[0],
+    is_list=True,
 )
 GroupBy = Annotated[tuple[str, ...], GROUP_BY]
 TeleporterMetric = Annotated[

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from icefall.api.http.rest_params import BLOCK_NUMBER, HASH, TIMESTAMP, RestParamType, one_of, whole
 from icefall.api.http.structs import InvalidValue
+from icefall.evm.enriching.reader import CURRENCIES
 from icefall.wire.errors import WireError
 from icefall.wire.ids import NODE_ID_PREFIX, SHORT_ID_SIZE, id_from_text, node_id_from_text
 from icefall.wire.pvm import types as pvm
@@ -152,10 +153,17 @@ NETWORK = _word("name of the network", "fuji")
 CHAIN = _word("p-chain, x-chain or c-chain, or the ID of one", "p-chain")
 ID = RestParamType("ID", _id, {"type": "string", "maxLength": 64}, _PRIMARY)
 BLOCK = RestParamType("height or ID", _block, {"type": "string", "maxLength": 64}, "1")
-ADDRESSES = RestParamType("addresses with commas", read_addresses, {"type": "string"}, _SOME_ADDRESS)
-NODE_IDS = RestParamType("node IDs with commas", _nodes, {"type": "string"})
+ADDRESSES = RestParamType("addresses with commas", read_addresses, {"type": "string"}, _SOME_ADDRESS, is_list=True)
+NODE_IDS = RestParamType("node IDs with commas", _nodes, {"type": "string"}, is_list=True)
+NODE_PARTS = RestParamType("node IDs with commas", _node_parts, {"type": "string"}, "7Xhw", is_list=True)
 NODE_ID = RestParamType("node ID", _node, {"type": "string", "maxLength": 64})
-TX_TYPES = RestParamType("types with commas", _tx_types, {"type": "string"}, "ImportTx")
+TX_TYPES = RestParamType(
+    "types with commas",
+    _tx_types,
+    {"type": "array", "items": {"type": "string", "enum": sorted(TX_TYPE_NAMES)}},
+    "ImportTx",
+    is_list=True,
+)
 
 NetworkName = Annotated[str, NETWORK]
 PrimaryChain = Annotated[str, CHAIN]
@@ -171,7 +179,7 @@ UtxoSortBy = Annotated[str, one_of("timestamp", "amount")]
 VertexHeight = Annotated[int, whole(0, 2**63 - 1, "1")]
 ManyUtxos = Annotated[int, whole(1, 1024)]
 Time = Annotated[int | None, TIMESTAMP]
-NodeParts = Annotated[tuple[str, ...], RestParamType("node IDs with commas", _node_parts, {"type": "string"}, "7Xhw")]
+NodeParts = Annotated[tuple[str, ...], NODE_PARTS]
 OptionalId = Annotated[bytes | None, ID]
 OptionalNodeId = Annotated[bytes | None, NODE_ID]
 FeePercent = Annotated[float | None, _percent(2)]
@@ -183,4 +191,5 @@ DelegationStatus = Annotated[str | None, one_of("active", "pending", "completed"
 ValidatorSort = Annotated[
     str, one_of("blockIndex", "delegationCapacity", "timeRemaining", "delegationFee", "uptimePerformance")
 ]
+MaybeCurrency = Annotated[str | None, one_of(*CURRENCIES)]
 ManyPageSize = Annotated[int, whole(1, 10_000)]

@@ -24,6 +24,7 @@ from icefall.upstream.meter import Clock
 SWEEP_CHECKS = 1_500  # comparisons of all tokens at the newest block that a new process may make,
 SWEEP_PER_BLOCK = 1  # and one more for every block since
 _AT_ONCE = 400
+_OWNERS_KEPT = 4_096  # blocks, beside later ones: more than a reorganisation takes away
 _STATE_BLOCKS = 64  # behind the newest: their state every full node has
 POLL_S = 0.5
 QUIET_S = 3.0  # without a new block, before all tokens are compared at the newest one
@@ -51,7 +52,7 @@ class Auditor:
         self._sampler = Sampler(store, interval)
         self._log = log
         self._sweep_credit = SWEEP_CHECKS
-        self._swept = -1
+        self._swept: Tip | None = None  # at which block all tokens were compared
         self._sweep_after = 0  # the token at which the last sweep ended for lack of budget
         self._one_at_a_time = asyncio.Lock()
         self.checks = 0  # since the start
@@ -130,7 +131,7 @@ class Auditor:
     # -- all tokens at the newest block ------------------------------------------------------------------------
 
     def is_swept(self, tip: Tip) -> bool:
-        return self._swept == tip.number
+        return self._swept == tip
 
     def is_done(self, tip: Tip) -> bool:
         return self._checkpoint()[0] >= tip.number and self.is_swept(tip)
@@ -141,8 +142,8 @@ class Auditor:
             await self._sweep(tip)
 
     async def _sweep(self, tip: Tip) -> None:
-        if self._swept >= 0:
-            earned = SWEEP_PER_BLOCK * max(0, tip.number - self._swept)
+        if self._swept is not None:
+            earned = SWEEP_PER_BLOCK * max(0, tip.number - self._swept.number)
             self._sweep_credit = min(SWEEP_CHECKS, self._sweep_credit + earned)
         pending: list[tuple[int, StateCheck]] = []
         after = self._sweep_after
@@ -160,7 +161,7 @@ class Auditor:
         await self._put_swept(pending, tip)
         if not after:  # all of them were compared
             await self._store.write(lambda tx: tx.run(SQL.clear_dropped_from))
-        self._sweep_after, self._swept = after, tip.number
+        self._sweep_after, self._swept = after, tip
 
     async def _put_swept(self, checks: Sequence[tuple[int, StateCheck]], tip: Tip) -> None:
         if checks:
@@ -211,7 +212,7 @@ def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> list[Finding]
         tx.run(SQL.mark_untrusted, {"token": check.token, "block": block})
         if check.token_id:
             nft = {"token_address": check.token_address, "token_id": check.token_id}
-            tx.run(SQL.drop_state_owner, nft)
+            tx.run(SQL.drop_older_state_owners, {**nft, "block": block - _OWNERS_KEPT})
             if owner:
                 tx.run(SQL.put_state_owner, {**nft, "owner": owner, "token": check.token, "block": block})
     return new
@@ -220,12 +221,12 @@ def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> list[Finding]
 async def audit_forever(auditor: Auditor, store: ChainStore, clock: Clock, log: AuditLog) -> None:
     """Audit until cancelled. Failures are retried, each after a longer pause."""
     pause, problem = _PAUSE_S[0], ""
-    newest, since = -1, clock.now()
+    newest, since = b"", clock.now()
     while True:
         try:
             tip = store.tip()
-            if tip is not None and tip.number != newest:
-                newest, since = tip.number, clock.now()
+            if tip is not None and tip.block_hash != newest:
+                newest, since = tip.block_hash, clock.now()
             busy = tip is not None and await auditor.step(tip)
             if tip is not None and not busy and clock.now() - since >= QUIET_S and not auditor.is_swept(tip):
                 await auditor.sweep(tip)

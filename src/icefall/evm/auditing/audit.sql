@@ -38,7 +38,7 @@ where log_at between :from_log and :to_log order by log_at, position limit :coun
 -- Only its rows say of which standards a contract was before it was deployed again: then all are looked at, which is -1.
 -- name: token
 select a.address, t.first_block, case when t.standards_since <> 0 then -1 else t.standards end, t.untrusted_since,
-    coalesce(t.standards = t.layout_standard and t.layout_since = t.first_block, false)
+    coalesce(t.standards = t.layout_standard and t.layout_since = t.first_block, false), t.words_dropped_since
 from token t join address a on a.id = t.token where t.token = :token;
 
 -- name: tokens_first_seen
@@ -126,12 +126,14 @@ select 1 from token where token = :token and untrusted_since is null;
 update token set untrusted_since = :block
 where token = :token and (untrusted_since is null or untrusted_since > :block);
 
--- name: drop_state_owner
-delete from nft_state_owner where token_address = :token_address and token_id = :token_id;
+-- Owners that were found long before. A later one stays beside it: a rollback may take away either.
+-- name: drop_older_state_owners
+delete from nft_state_owner where token_address = :token_address and token_id = :token_id and block < :block;
 
 -- name: put_state_owner
 insert into nft_state_owner (owner, token_address, token_id, token, block)
-values (:owner, :token_address, :token_id, :token, :block) on conflict (owner, token_address, token_id) do nothing;
+values (:owner, :token_address, :token_id, :token, :block) on conflict (owner, token_address, token_id) do update
+set block = excluded.block where nft_state_owner.block > excluded.block;
 
 -- name: reread_token
 update token set read_at = null, retry_at = 0, failures = 0, metadata_version = metadata_version + 1

@@ -59,6 +59,12 @@ class _Token(NamedTuple):
     standards: int
     untrusted_since: int | None
     is_by_storage: bool  # its balances are what its storage holds, since its first block
+    words_dropped_since: int | None  # until the block of the first word that was dropped
+
+    def at(self, block: int) -> "_Token":
+        """The token as it was known at a block."""
+        has_dropped = self.words_dropped_since is not None and self.words_dropped_since <= block
+        return self._replace(is_by_storage=False) if has_dropped else self
 
     def is_sampled(self, block_hash: bytes) -> bool:
         """Tell whether it is compared at a block where it is due: of a token whose balances come from its storage only
@@ -103,8 +109,8 @@ class Sampler:
             credit = _earned(credit, block)
             lists: dict[bool, list[Iterator[StateCheck]]] = {True: [], False: []}
             for token, due in sorted(block.tokens.items()):
-                if token in tokens and tokens[token].is_sampled(block.block_hash):
-                    checks_of = self._of_token(token, tokens[token], due, number, block, ahead)
+                if token in tokens and (stored := tokens[token].at(number)).is_sampled(block.block_hash):
+                    checks_of = self._of_token(token, stored, due, number, block, ahead)
                     lists[due.changed_unlogged].append(checks_of)
             # Those first whose storage changed without a log: most likely their balances did.
             checks = list(islice(chain(_in_turns(lists[True]), _in_turns(lists[False])), credit))
@@ -124,7 +130,7 @@ class Sampler:
             at = BlockDue(found[0][1], found[0][2], {}, 0, [])
             all_due = Due({}, changed_unlogged=True)
             for token in numbers:
-                stored = tokens[token]._replace(is_by_storage=False) if by_storage else tokens[token]
+                stored = tokens[token]._replace(is_by_storage=False) if by_storage else tokens[token].at(block)
                 is_sampled = stored.is_sampled(at.block_hash)
                 checks = self._of_token(token, stored, all_due, block, at, {}, lag=0) if is_sampled else ()
                 yield token, list(checks)
@@ -145,7 +151,7 @@ class Sampler:
             credit = left = _earned(credit, block)
             of_each = -(-credit // max(1, len(block.tokens)))
             for token in block.tokens.keys() & tokens.keys():
-                stored, due = tokens[token], block.tokens[token]
+                stored, due = tokens[token].at(number), block.tokens[token]
                 if stored.is_by_storage:  # few and seldom
                     continue
                 for standard in stored.compared(number, LAG)[1]:
@@ -248,8 +254,7 @@ def _dropped(checks: Iterable[StateCheck], block: BlockDue, tokens: _Tokens, num
     made = Counter(check.token for check in checks)
     count = 0
     for token, due in block.tokens.items():
-        stored = tokens.get(token)
-        if stored is not None and stored.is_sampled(block.block_hash):
+        if token in tokens and (stored := tokens[token].at(number)).is_sampled(block.block_hash):
             standards = stored.compared(number, LAG)[1]
             named = sum(len(due.keys.get(standard.number, ())) for standard in standards)
             named = min(named, BY_STORAGE_NAMED) if stored.is_by_storage else named

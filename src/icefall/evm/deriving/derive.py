@@ -11,6 +11,7 @@ from icefall.evm.deriving.messages import messages, messenger_events
 from icefall.evm.deriving.nft_ranges import nft_ranges
 from icefall.evm.deriving.tokens import (
     ambiguous_contracts,
+    approvals,
     changed_storage,
     holdings,
     metadata_changes,
@@ -61,6 +62,7 @@ def derive(full: FullBlock, info: ContractInfo) -> BlockRows:
         messages=tuple(messages(events, info.messengers)),
         skipped_logs=skipped,
         storage=changed_storage(full.diffs),
+        approvals=tuple(approvals(events)),
         nft_ranges=tuple(nft_ranges(moves.erc721_transfers)),
         messenger_events=tuple(messenger_events(full.receipts, info.messengers)),
     )
@@ -80,11 +82,13 @@ def raw_rows(full: FullBlock, calls: bytes | None, calls_format: str, kinds: Sto
 
 
 def _matched_logs(full: FullBlock) -> MatchedLogs:
-    rows = [(log.index, one.index, log.address, log.topics, log.data) for one in full.receipts for log in one.logs]
-    emitters = tuple(dict.fromkeys(row[2] for row in rows))
-    cumulative = tuple(one.cumulative_gas for one in full.receipts)
-    packed = pack_columns(list(zip(*rows, strict=True))) if rows else b""
-    return MatchedLogs(full.block.receipts_root, cumulative, emitters, packed)
+    logs = [log for one in full.receipts for log in one.logs]
+    addresses = [log.address for log in logs]
+    indexes = [log.index for log in logs], [one.index for one in full.receipts for _ in one.logs]
+    columns = (*indexes, addresses, [log.topics for log in logs], [log.data for log in logs])
+    cumulative = tuple([one.cumulative_gas for one in full.receipts])
+    packed = pack_columns(columns) if logs else b""
+    return MatchedLogs(full.block.receipts_root, cumulative, tuple(dict.fromkeys(addresses)), packed)
 
 
 def _logs(full: FullBlock) -> Iterator[RawLog]:

@@ -226,6 +226,7 @@ def packed(rows: BlockRows) -> PackedBlock:
         sum(map(len, _transfers(rows))),
         dict(rows.skipped_logs),
         rows.storage,
+        rows.approvals,
         rows.raw,
     )
 

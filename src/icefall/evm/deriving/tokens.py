@@ -188,6 +188,13 @@ def metadata_changes(events: Iterable[ParsedLog]) -> Iterator[MetadataChange]:
             yield MetadataChange(one.address, one.event.first, one.event.last)
 
 
+def approvals(events: Iterable[ParsedLog]) -> Iterator[tuple[bytes, int]]:
+    """The contracts that logged an allowance, and what they store of it."""
+    for one in events:
+        if isinstance(one.event, Approved) and one.event.value is not None:
+            yield one.address, one.event.value
+
+
 def storage_changed_unlogged(diffs: Sequence[TxDiff] | None, events: Iterable[ParsedLog]) -> Iterator[bytes]:
     """The contracts whose storage changed in a transaction without a log that explains it, as a token may rebase."""
     explained = {(one.tx_index, one.address) for one in events if isinstance(one.event, _EXPLAINS_STORAGE)}

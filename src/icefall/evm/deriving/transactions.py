@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from icefall.evm.deriving.code import created_not_in_diff
 from icefall.evm.model import BlockRow, CallType, Deployment, InternalTx, NativeTx, Participant, TransferRow
 from icefall.wire.evm.authorizations import signed_delegations
-from icefall.wire.evm.hashes import created_address
+from icefall.wire.evm.hashes import created_address, is_avalanche_layout
 from icefall.wire.evm.types import CREATIONS, CallFrame, DecodedBlock, EvmTx, FullBlock, Receipt, Trace, TxDiff
 
 _LISTED_WITH_VALUE = ("CALL", "CALLCODE")
+BLACKHOLE = bytes.fromhex("01" + 19 * "00")  # the fee recipient of coreth and subnet-evm where fees are to be burned
 
 
 def transactions(full: FullBlock, has_code: Mapping[bytes, bool]) -> Iterator[NativeTx]:
@@ -157,6 +158,7 @@ def participants(
 
 def totals(block: DecodedBlock, txs: Sequence[NativeTx]) -> BlockRow:
     """The row of the block itself."""
+    spent = sum([tx.gas_used * tx.gas_price for tx in txs])
     return BlockRow(
         number=block.number,
         block_hash=block.block_hash,
@@ -167,5 +169,19 @@ def totals(block: DecodedBlock, txs: Sequence[NativeTx]) -> BlockRow:
         gas_used=block.gas_used,
         gas_limit=block.gas_limit,
         gas_cost=block.gas_cost or 0,
-        fees_spent=sum([tx.gas_used * tx.gas_price for tx in txs]),
+        fees_spent=spent,
+        fee_recipient=block.miner,
+        size=block.size,
+        fees_burned=_burned(block, spent),
     )
+
+
+def _burned(block: DecodedBlock, spent: int) -> int | None:
+    """Return the part of the fees that no one gets. Coreth and subnet-evm pay whole fees to the recipient, which is an
+    address without a key where all are to be burned; elsewhere the base fee vanishes. None: a header that is neither's.
+    """
+    if block.miner == BLACKHOLE:
+        return spent
+    if is_avalanche_layout(block):
+        return 0
+    return None if block.unknown_fields else (block.base_fee or 0) * block.gas_used

@@ -12,7 +12,7 @@ import asyncio
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
 from typing import NamedTuple
@@ -78,13 +78,15 @@ class FetchLimits(msgspec.Struct, frozen=True):
 
 
 class GuardedFetcher:
-    """The fetcher. `allow`: non-public networks that may be reached. `trusted`: URL prefixes of the configuration."""
+    """The fetcher. `allow`: non-public networks that may be reached. `trusted`: URL prefixes of the configuration.
+    `refused_ports`: nothing is posted to them, wherever they are."""
 
     def __init__(
         self,
         *,
         allow: Sequence[str] = (),
         trusted: Sequence[str] = (),
+        refused_ports: Collection[int] = (),
         limits: FetchLimits | None = None,
         lookup: Lookup | None = None,
         tls: ssl.SSLContext | None = None,
@@ -92,6 +94,7 @@ class GuardedFetcher:
         self.limits = limits or FetchLimits()
         self._allow = networks(allow)
         self._trusted = [URL(url.rstrip("/") + "/") for url in trusted if url]
+        self._refused_ports = frozenset(refused_ports)
         self._lookup = lookup or SystemLookup()
         self._given_tls = tls
         self._slots = asyncio.Semaphore(self.limits.at_once)
@@ -144,6 +147,8 @@ class GuardedFetcher:
             raise FetchFailed(f"{url.origin()}: {type(error).__name__}", host_down=True) from error
 
     async def _checked_for_post(self, url: URL, https_only: bool) -> list[str]:
+        if url.port in self._refused_ports:
+            raise AddressForbidden(f"port {url.port} is one of our own")
         addresses = await self._checked(url, trusted=False)
         if https_only and url.scheme != "https" and not all(is_allowed(one, self._allow) for one in addresses):
             raise AddressForbidden("plain http is used in allowed networks only: use https")
@@ -230,7 +235,8 @@ class GuardedFetcher:
         if status in _REDIRECTS and "location" in headers:
             return url.join(_url(headers["location"]))
         if status in _THROTTLED and (status == 429 or "retry-after" in headers):
-            raise Throttled(f"{url.origin()} answered {status}", _retry_after_s(headers.get("retry-after", "")))
+            after_s = min(_retry_after_s(headers.get("retry-after", "")), _RETRY_AFTER_MAX_S)
+            raise Throttled(f"{url.origin()} answered {status}", after_s)
         if status != 200:
             raise FetchFailed(f"{url.origin()} answered {status}")
         if (response.content_length or 0) > self.limits.size_max:
@@ -292,4 +298,4 @@ async def _body(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 def _retry_after_s(text: str) -> float:
-    return min(float(text[:9]), _RETRY_AFTER_MAX_S) if text.isascii() and text.isdigit() else 0.0
+    return float(text[:9]) if text.isascii() and text.isdigit() else 0.0

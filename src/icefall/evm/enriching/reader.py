@@ -1,5 +1,6 @@
 """Reads the results of enrichment for the API: token and NFT metadata, prices, reputations. Each is one index seek."""
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Literal
 
@@ -70,12 +71,14 @@ class NftDetails(msgspec.Struct, frozen=True):
 
 class AnswerTokens:
     """What is known of tokens, with prices in one currency. `details` by ID, None for an ID that is no token; `native`
-    is the price of the native token, UNSET if it was not read. A cache of what is made of it may be keyed by the
-    object: it is replaced whenever the store has changed."""
+    is the price of the native token, UNSET if it was not read. `texts` is what callers make of addresses and details,
+    by its kind and then by address and ID: all is replaced whenever the store has changed. The ID is part of the key,
+    as an answer that is read again, because its ID belongs to another address since, leaves its texts."""
 
-    __slots__ = ("__weakref__", "details", "native")
+    __slots__ = ("details", "native", "texts")
 
     def __init__(self) -> None:
+        self.texts: dict[str, dict[tuple[bytes, int], str]] = defaultdict(dict)
         self.details: dict[int, TokenDetails | None] = {}
         self.native: str | msgspec.UnsetType | None = msgspec.UNSET
 

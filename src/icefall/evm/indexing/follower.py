@@ -57,6 +57,7 @@ class FollowerStatus(msgspec.Struct):
     reorged_blocks: int = 0
     fetched_bytes: int = 0
     audits_dropped: int = 0  # by the auditor of the chain
+    words_dropped: int = 0  # of the storage of tokens
 
     @property
     def synced(self) -> bool:
@@ -218,6 +219,7 @@ class EvmFollower:
     async def _put(self, batch: BlockBatch) -> None:
         await self._store.commit(batch.blocks, batch.probed, batch.baselines, self._meta(), batch.layouts)
         status = self.status
+        status.words_dropped = self._store.words_dropped
         for one in batch.blocks:
             rows = one.rows
             status.blocks += 1

@@ -23,6 +23,7 @@ from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.packed import TokenStorage
 from icefall.evm.status import REFOLD_META, RefoldProgress, decode_refold
 from icefall.evm.storing.batch import NO_LAYOUT
+from icefall.evm.storing.changed_words import changed_slots
 from icefall.evm.storing.refolding import (
     SQL,
     BlockSlots,
@@ -33,7 +34,6 @@ from icefall.evm.storing.refolding import (
     finish_token,
     old_tokens,
 )
-from icefall.evm.storing.slot_folding import UNCLAIMED_MAX, changed_slots
 from icefall.evm.storing.store import ChainStore, Tip
 from icefall.evm.storing.writing import SQL as WRITES
 from icefall.upstream.client import InvalidAnswer
@@ -98,8 +98,7 @@ class Refold:
         self._progress = RefoldProgress(0, 0, tip.number + 1)
         self._tokens = self._unfinished()
         for one in list(self._tokens.values()):
-            params = {"token": one.token, "most": UNCLAIMED_MAX}
-            is_full = self._store.read(WRITES.unclaimed_count, params)[0][0] >= UNCLAIMED_MAX
+            is_full = self._store.unclaimed_words([one.address])[one.address] >= self._store.unclaimed_max
             if is_full or not await self._is_same(one, max(one.first, self._first_log(one))):
                 self._fail(one.address)  # words may be missing, or it had another layout
         self._progress.next = min((one.first for one in self._tokens.values()), default=0)
@@ -176,7 +175,9 @@ class Refold:
         found = [BlockSlots(number, {one: slots[one] for one in slots if one in active}) for number, slots in changed]
 
         def change(tx: Transaction) -> Refolded:
-            refolded = Refolding(tx, active, blocks, is_embedded=self._store.is_embedded).run(found)
+            store = self._store
+            refolding = Refolding(tx, active, blocks, store.unclaimed_max, is_embedded=store.is_embedded)
+            refolded = refolding.run(found)
             after = msgspec.structs.replace(
                 progress, next=blocks.stop, corrected=progress.corrected + refolded.corrected
             )

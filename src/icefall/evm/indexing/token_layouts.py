@@ -7,7 +7,8 @@ all its holders may be others, and nothing shows whose.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple, Protocol
@@ -29,7 +30,10 @@ from icefall.upstream.evm.errors import Aborted, NoState, Reverted
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 
 _CONTRACTS_CACHED = 100_000
+_HOLDERS_CACHED = 100_000
+_WORD_TEXT = 72  # bytes of a changed word at least: its key and its value, in quotes
 _PROOFS_AT_ONCE = 8
+_KEYS = re.compile(rb'"0x[0-9a-f]{2}([0-9a-f]{62})": *"')  # of changed words, without the first byte
 OWNERS_ASKED_MAX = 1_000  # in a block: of NFTs that it names without a change; the tokens of others become untrusted
 
 
@@ -75,15 +79,22 @@ class TokenLayouts:
         self._state = state
         self._known: dict[bytes, _Known] = {}
         self._proofs: dict[bytes, StorageLayout | None] = {}  # made ahead, of tokens that are first seen
+        self._named: set[HeldKey] = set()  # those whom blocks have named: all are stored, or will be before they matter
+        self._words: dict[bytes, int] = {}  # at most so many words of the token are stored without a known holder
 
     def forget(self) -> None:
         self._known.clear()
         self._proofs.clear()
+        self._words.clear()
+        self._named.clear()
 
     def trim(self) -> None:
         """Bound the memory, only when every block it has seen is stored."""
         if len(self._known) > _CONTRACTS_CACHED:
             self._known.clear()
+            self._words.clear()
+        if len(self._named) > _HOLDERS_CACHED:
+            self._named.clear()
 
     # -- chunk by chunk ----------------------------------------------------------------------------------------
 
@@ -97,6 +108,7 @@ class TokenLayouts:
         stored = self._store.layouts(list(unread)) if unread else {}
         for address in unread:
             self._known[address] = _Known(True, stored[address]) if address in stored else _NO_TOKEN
+        self._words.update(self._store.unclaimed_words([one for one, layout in stored.items() if layout is not None]))
         new: dict[bytes, PackedBlock] = {}
         for rows in blocks:
             for token in _tokens(rows):
@@ -136,9 +148,17 @@ class TokenLayouts:
             if known.is_token:
                 (others if known.layout is None else texts).setdefault(address, []).append(text)
         slots = {
-            token: TokenStorage(layout, of_it) for token, of_it in texts.items() if (layout := self._layout(token))
+            token: TokenStorage(layout, of_it, self._may_lack_words(token, of_it))
+            for token, of_it in texts.items()
+            if (layout := self._layout(token))
         }
         return Advanced(slots, others, found)
+
+    def _may_lack_words(self, token: bytes, texts: Iterable[bytes]) -> bool:
+        """Tell whether words of a token may have been dropped by the end of the block. Most words have a holder, so
+        there are fewer: then a balance is read that is not needed."""
+        self._words[token] = words = self._words.get(token, 0) + sum(len(text) // _WORD_TEXT for text in texts)
+        return words > self._store.unclaimed_max
 
     def _layout(self, token: bytes) -> StorageLayout | None:
         return self._known[token].layout
@@ -195,7 +215,7 @@ class TokenLayouts:
         and the token is older than what was seen of its storage."""
         wanted: dict[HeldKey, bytes] = {}
         for block in blocks:
-            for key in _named_unchanged(block):
+            for key in self._unchanged(block, _named_holders(block)):
                 wanted.setdefault(key, block.rows.block.parent_hash)
         keys = self._store.not_held(list(wanted)) if wanted else []
         try:
@@ -210,7 +230,7 @@ class TokenLayouts:
         and the token is older than what was seen of its storage. Without the state they are not known."""
         wanted: dict[HeldKey, bytes] = {}
         for block in blocks:
-            for key in islice(_nfts_unchanged(block), OWNERS_ASKED_MAX):
+            for key in islice(self._unchanged(block, _named_nfts(block)), OWNERS_ASKED_MAX):
                 wanted.setdefault(key, block.rows.block.parent_hash)
         keys = self._store.not_named(list(wanted)) if wanted else []
         try:
@@ -223,6 +243,22 @@ class TokenLayouts:
             for key, answer in zip(keys, answers, strict=True)
             if not isinstance(answer, Aborted)
         }
+
+    def _unchanged(self, block: ResolvedBlock, named: Iterable[HeldKey]) -> Iterator[HeldKey]:
+        """Those of the named that no block before named, and whose slot the block does not change. All are of tokens
+        whose storage may have changed unseen."""
+        changed: dict[bytes, set[bytes]] = {}  # by token: the keys of slots, as text
+        for key in named:
+            if key in self._named:
+                continue
+            self._named.add(key)
+            token, holder, token_id = key
+            storage = block.slots[token]
+            if token not in changed:
+                changed[token] = set(_KEYS.findall(b"\n".join(storage.texts)))
+            slot = storage.layout.slot_of(holder, max(token_id, 0))
+            if slot[1:].hex().encode() not in changed[token]:  # the first byte may be written in two ways
+                yield key
 
 
 def _tokens(rows: PackedBlock) -> dict[bytes, int]:
@@ -256,28 +292,22 @@ def _balance_call(token: bytes, holder: bytes, token_id: int) -> ContractCall:
 
 
 def _partly_seen(block: ResolvedBlock) -> Mapping[bytes, TokenStorage]:
-    """The tokens of a block that are older than what was seen of their storage."""
-    return {token: one for token, one in block.slots.items() if not one.layout.is_whole}
+    """The tokens of a block whose storage may have changed unseen: they are older, or words were dropped."""
+    return {token: one for token, one in block.slots.items() if not one.layout.is_whole or one.may_lack_words}
 
 
-def _is_unchanged(storage: TokenStorage, holder: bytes, token_id: int) -> bool:
-    slot = storage.layout.slot_of(holder, token_id)
-    key = slot[1:].hex().encode()  # the first byte may be written in two ways
-    return not any(key in text for text in storage.texts)
-
-
-def _nfts_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
-    """The NFTs of such tokens that the block names without a change."""
+def _named_nfts(block: ResolvedBlock) -> Iterator[HeldKey]:
+    """The NFTs of such tokens that the block names."""
     partly = _partly_seen(block)
     for place, token_id in zip(*block.rows.nft_owners[:2], strict=True) if partly else ():
         token = block.rows.addresses[place]
         storage = partly.get(token)
-        if storage is not None and storage.layout.standard == ERC721 and _is_unchanged(storage, NO_HOLDER, token_id):
+        if storage is not None and storage.layout.standard == ERC721:
             yield token, NO_HOLDER, token_id
 
 
-def _named_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
-    """The holders of such tokens whom the block names without a change."""
+def _named_holders(block: ResolvedBlock) -> Iterator[HeldKey]:
+    """The holders of such tokens whom the block names."""
     partly = _partly_seen(block)
     if not partly:
         return
@@ -287,7 +317,5 @@ def _named_unchanged(block: ResolvedBlock) -> Iterable[HeldKey]:
     for of_standard, place, at, token_id in named:
         token, holder = block.rows.addresses[place], block.rows.addresses[at]
         storage = partly.get(token)
-        if storage is None or storage.layout.standard != of_standard or holder == ZERO_ADDRESS:
-            continue
-        if _is_unchanged(storage, holder, max(token_id, 0)):
+        if storage is not None and storage.layout.standard == of_standard and holder != ZERO_ADDRESS:
             yield token, holder, token_id

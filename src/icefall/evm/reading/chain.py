@@ -135,7 +135,8 @@ class ChainReader:
 
 
 def _block(row: Row) -> BlockRead:
-    number, block_hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, total = row
+    number, block_hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, *others = row
+    total, fee_recipient, size, fees_burned = others
     return BlockRead(
         number,
         block_hash,
@@ -148,6 +149,9 @@ def _block(row: Row) -> BlockRead:
         unpack_uint(gas_cost),
         unpack_uint(fees_spent),
         total,
+        fee_recipient,
+        size,
+        None if fees_burned is None else unpack_uint(fees_burned),
     )
 
 

@@ -1,7 +1,8 @@
 -- Blocks and transactions. A list is a walk along one index, joined by key: one seek per joined table.
 
 -- fragment: block
-number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs;
+number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, cumulative_txs,
+    fee_recipient, size, fees_burned;
 
 -- name: tip
 select {block}

@@ -57,6 +57,10 @@ class BlockRead(msgspec.Struct, frozen=True, gc=False):
     gas_cost: int
     fees_spent: int
     cumulative_txs: int
+    # None: not known, as of blocks that an older release has indexed.
+    fee_recipient: bytes | None = None
+    size: int | None = None
+    fees_burned: int | None = None
 
 
 class TxLocation(msgspec.Struct, frozen=True, gc=False):

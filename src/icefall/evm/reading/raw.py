@@ -14,7 +14,7 @@ from icefall.errors import Unavailable
 from icefall.evm.encoding import above, block_of, index_of, position_of, unpack_calls, unpack_data
 from icefall.evm.reading.model import PageRange, TxLocation, TxRead
 from icefall.upstream.evm.state import At, FoundLog
-from icefall.wire.evm.types import Calls, EventLog, Receipt
+from icefall.wire.evm.types import Calls, EventLog, PlacedTx, Receipt
 
 SQL = load("icefall.evm.reading", "raw.sql")
 WINDOW = 2_000  # blocks of one call for logs: what most upstreams allow
@@ -26,6 +26,8 @@ _CHANGED = "the upstream has another block at this height: the chain was reorgan
 
 
 class RawSource(Protocol):
+    async def transaction(self, tx_hash: bytes) -> PlacedTx | None: ...
+
     async def receipt(self, tx_hash: bytes, at: At) -> Receipt: ...
 
     async def calls(self, tx_hash: bytes, block_hash: bytes) -> Calls: ...
@@ -55,6 +57,10 @@ class RawReader:
     def __init__(self, reader: Reader, source: RawSource | None) -> None:
         self._reader = reader
         self._source = source
+
+    async def unindexed_tx(self, tx_hash: bytes) -> PlacedTx | None:
+        """Return a transaction that is not in the index, if the upstream knows it. None too without an upstream."""
+        return await self._source.transaction(tx_hash) if self._source is not None else None
 
     # -- one transaction -----------------------------------------------------------------------------------------
 

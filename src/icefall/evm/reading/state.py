@@ -15,7 +15,7 @@ from icefall.upstream.evm.errors import NoState, NotThere, Reverted, Unsupported
 from icefall.upstream.evm.probe import quantity
 from icefall.upstream.evm.state import At, ContractCall
 from icefall.upstream.meter import Clock
-from icefall.wire.evm.types import Calls, Receipt
+from icefall.wire.evm.types import Calls, PlacedTx, Receipt
 
 T = TypeVar("T")
 
@@ -84,6 +84,10 @@ class RequestState:
         """The words in slots of contracts, in order."""
         return await self._call(at, lambda client: evm_state.storage(client, slots, at))
 
+    async def transaction(self, tx_hash: bytes) -> PlacedTx | None:
+        """Fetch a transaction that may be in no block yet; None if the upstream does not know it."""
+        return await self._call(None, lambda client: evm_state.transaction(client, tx_hash))
+
     async def receipt(self, tx_hash: bytes, at: At) -> Receipt:
         """Fetch what a transaction in the block `at` did."""
         return await self._call(at, lambda client: evm_state.receipt(client, tx_hash))
@@ -97,7 +101,7 @@ class RequestState:
     ) -> list[evm_state.FoundLog]:
         return await self._call(last, lambda client: evm_state.logs(client, address, topics, first, last))
 
-    async def _call(self, at: At, work: Callable[[EvmClient], Awaitable[T]]) -> T:
+    async def _call(self, at: At | None, work: Callable[[EvmClient], Awaitable[T]]) -> T:
         if self._waiting >= WAITING_MAX:
             raise Unavailable("too many requests are waiting for the chain's state: try again in a moment")
         self._waiting += 1
@@ -129,9 +133,10 @@ class RequestState:
         raise failure
 
 
-def _public_error(failure: UpstreamFailure, at: At) -> BadGateway | Unavailable:
-    """Make an error without text of the upstream, which may contain its URL and an API key."""
-    where = f"block {at}" if isinstance(at, int) else f"block 0x{at.hex()}"
+def _public_error(failure: UpstreamFailure, at: At | None) -> BadGateway | Unavailable:
+    """Make an error without text of the upstream, which may contain its URL and an API key. `at` None: it was asked for
+    what it knows now."""
+    where = "this moment" if at is None else f"block {at}" if isinstance(at, int) else f"block 0x{at.hex()}"
     if isinstance(failure, InvalidAnswer):
         return BadGateway(f"the upstream's answer for the state at {where} is invalid")
     if isinstance(failure, NoState):

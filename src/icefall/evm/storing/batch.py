@@ -5,23 +5,28 @@ rows depend on those before it: a contract that is deployed anew, the number of 
 it is written table by table, in the order of keys.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import NamedTuple
 
+import msgspec
+
 from icefall.db.engine import StoreError, Transaction
 from icefall.evm.deriving.packing import Row
 from icefall.evm.encoding import pack_uint
 from icefall.evm.layouts.formulas import StorageLayout
-from icefall.evm.model import ERC20, ZERO_ADDRESS, BlockRow
+from icefall.evm.model import ERC20, BlockRow
 from icefall.evm.packed import BalanceChanges, PackedBlock, ResolvedBlock
+from icefall.evm.storing.changed_words import KeyedWords, LoggedChanges
 from icefall.evm.storing.folding import BalanceFolding, Baselines, BlockToFold
 from icefall.evm.storing.id_slots import IdChanges, IdSlots
 from icefall.evm.storing.rollback import TouchedAddresses, add_to_journal
-from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys, variables_changed
+from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys
+from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
+from icefall.wire.errors import WireError
+from icefall.wire.evm.storage import slot_changes
 
 _BLOCKS_PER_STEP = 256
 ProbedStandards = Sequence[tuple[bytes, int, str]]  # contract, the block it was read at, ProbedStandard
@@ -60,7 +65,7 @@ class _Interned(NamedTuple):
 
 class BatchWriter:
     """The writing of one batch. `erc20` and `keys` are what earlier batches left in memory, and are updated.
-    `is_embedded`: of the store, whose tables differ."""
+    `is_embedded`: of the store, whose tables differ. `unclaimed_max`: see unclaimed.py."""
 
     def __init__(
         self,
@@ -71,21 +76,24 @@ class BatchWriter:
         baselines: Baselines,
         *,
         is_embedded: bool,
+        unclaimed_max: int,
     ) -> None:
         self._tx = tx
         self._is_embedded = is_embedded
         self._ids = ids
         self._baselines = baselines
         self._gathered = BatchRows()
-        self._folding = BalanceFolding(tx, ids.of, baselines, erc20, keys, is_embedded=is_embedded)
+        self._room = UnclaimedRoom(tx, unclaimed_max)
+        self._folding = BalanceFolding(tx, ids.of, baselines, erc20, keys, self._room, is_embedded=is_embedded)
         self._tokens: Mapping[int, int] = {}  # stored ones among the batch's contracts: changes without a log so far
         self._blocks: list[Row] = []
         self._native: list[Row] = []
         self._native_found_later: dict[int, list[int]] = {}  # by the block they changed at: addresses
         self._code: list[Row] = []
         self._reread: dict[int, None] = {}  # tokens whose name, symbol and decimals may have changed
-        self._reread_later: dict[int, None] = {}  # the same, of those whose variables changed
+        self._reread_later: dict[int, None] = {}  # the same, of those whose storage changed otherwise
         self.ids_by_block: list[BlockIds] = []
+        self.words_dropped = 0
 
     @property
     def written(self) -> dict[str, int]:
@@ -110,13 +118,14 @@ class BatchWriter:
         yield from self._write_native(batch[0].rows.block.number)
         self._tx.run_many(SQL.put_code, list({row[:2]: row for row in self._code}.values()))  # each once: the last
         yield from self._folding.write()
+        self.words_dropped = self._room.write(self._ids.of)
 
     # -- IDs ---------------------------------------------------------------------------------------------------
 
     def _intern(self, batch: Sequence[ResolvedBlock], others: Sequence[bytes]) -> list[_Interned]:
         """Give every address of the batch an ID, in chain order."""
         changes = [block.rows.balance_changes() for block in batch]
-        slots_of_ids = IdSlots(self._tx, self._ids, self._baselines)
+        slots_of_ids = IdSlots(self._tx, self._ids, self._baselines, self._room)
         by_slots = slots_of_ids.changes(changes, [block.slots for block in batch])
         by_block = [
             [*block.rows.addresses, *_state_addresses(block), *slots.addresses()]
@@ -161,8 +170,10 @@ class BatchWriter:
             self._gathered.add(one.rows, one.ids)
             self._gather_state(one.block)
             journal = self._journal(one)
-            self._folding.add(one.folded, frozenset(journal.holders_named))
-            changed = (*journal.variables_changed, *journal.storage_changed_unlogged_again)
+            left = self._folding.add(one.folded, frozenset(journal.holders_named))
+            renamed = tuple(map(self._ids.of, _maybe_renamed(one, left)))
+            journal = msgspec.structs.replace(journal, maybe_renamed=renamed)
+            changed = (*journal.maybe_renamed, *journal.storage_changed_unlogged_again)
             self._reread_later.update(dict.fromkeys(changed))
             self._reread.update(dict.fromkeys((*journal.storage_changed_unlogged, *journal.code_changed)))
             self._blocks.append(_block_row(block, total, one.first_id, journal.pack()))
@@ -192,7 +203,6 @@ class BatchWriter:
             holders_named=tuple((one.ids[holder] or 0, one.ids[token] or 0) for holder, token in rows.holders_named),
             storage_changed_unlogged_again=tuple(unlogged_again),
             code_changed=tuple(self._known_tokens(rows.code_changed)),
-            variables_changed=tuple(map(ids, _with_changed_variables(one))),
         )
 
     # -- table by table ----------------------------------------------------------------------------------------
@@ -242,14 +252,23 @@ def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:
     yield from (address for address, _ in (*block.earlier_code, *block.code))
 
 
-def _with_changed_variables(one: _Interned) -> Iterator[bytes]:
-    """The tokens whose variables the block changed, whatever it logs."""
-    texts = {token: storage.texts for token, storage in one.block.slots.items()} | dict(one.block.other_storage)
-    minted: Counter[bytes] = Counter()
-    for change in one.changes.erc20_deltas if texts else ():
-        minted[change.token] += change.delta if change.holder != ZERO_ADDRESS else 0
-    for token, of_it in texts.items():
-        if variables_changed(of_it, minted[token]):
+def _maybe_renamed(one: _Interned, left: Mapping[bytes, KeyedWords | None]) -> Iterator[bytes]:
+    """The tokens of which the block changed storage that no log explains, and that is no balance: it may be the name.
+    `left`: of tokens with a layout, what is no balance; None: it cannot be read."""
+    others = one.block.other_storage
+    if not left and not others:
+        return
+    logged = LoggedChanges(one.changes, one.rows.approvals)
+    for token, words in left.items():
+        if words is None or logged.leave_some(token, words, has_layout=True):
+            yield token
+    for token, texts in others.items():
+        try:
+            changed = tuple(slot_changes(texts).items())
+        except WireError:  # what an upstream sent
+            yield token
+            continue
+        if logged.leave_some(token, changed, has_layout=False):
             yield token
 
 
@@ -275,4 +294,7 @@ def _block_row(block: BlockRow, total: int, first_id: int, journal: bytes) -> Ro
         total,
         first_id,
         journal,
+        block.fee_recipient,
+        block.size,
+        None if block.fees_burned is None else pack_uint(block.fees_burned),
     )

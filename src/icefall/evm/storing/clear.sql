@@ -27,7 +27,7 @@ delete from native_of_merged;
 delete from touch_of_merged;
 
 -- postgres: clear_touch_of
-delete from touch_of;
+delete from touch_rest;
 
 -- name: clear_{standard}
 delete from {standard};

@@ -16,9 +16,11 @@ from icefall.evm.layouts.formulas import KEY_STORED
 from icefall.evm.model import ERC721, ZERO_ADDRESS, IdDelta
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID, BY_NUMBER, TokenStandard
+from icefall.evm.storing.changed_words import KeyedWords
 from icefall.evm.storing.id_slots import IdChanges, SlotChange, address_of
 from icefall.evm.storing.nft_ranges import RangeFolding
 from icefall.evm.storing.slot_folding import Erc20Balances, Folded, Pair, SlotFolding, SlotKeys, Tokens
+from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL, Steps, put_rows
 
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
@@ -62,6 +64,7 @@ class BalanceFolding:
         baselines: Baselines,
         known: Erc20Balances,
         keys: SlotKeys,
+        room: UnclaimedRoom,
         *,
         is_embedded: bool,
     ) -> None:
@@ -70,7 +73,7 @@ class BalanceFolding:
         self._ids = ids
         self._baselines = baselines
         self._folded = Folded(INSERTS, known, is_embedded=is_embedded)
-        self._slots = SlotFolding(tx, ids, self._folded, keys)
+        self._slots = SlotFolding(tx, ids, self._folded, keys, room)
         self._untrusted = self._folded.untrusted
         self._erc20 = known
         self._of_ids: dict[str, dict[tuple[int, int, bytes], int]] = {one.table: {} for one in BY_ID}
@@ -115,19 +118,22 @@ class BalanceFolding:
             self._owners[token, token_id] = owner
         self._ranges.load(batch, first_new)
 
-    def add(self, block: BlockToFold, unmoved: Set[Pair] = frozenset()) -> None:
-        """Fold the next block; `load` must have been called. `unmoved`: those whom its logs name without a transfer."""
+    def add(self, block: BlockToFold, unmoved: Set[Pair] = frozenset()) -> dict[bytes, KeyedWords | None]:
+        """Fold the next block; `load` must have been called. `unmoved`: those whom its logs name without a transfer.
+        Return what changed of the storage of tokens besides known balances and owners; None: it cannot be read."""
         rows, storage, by_slots = block
         number = rows.block.number
         self._add_erc20(rows, storage)
-        if storage:
-            self._slots.add(number, self._baselines, unmoved)
+        left = self._slots.add(number, self._baselines, unmoved) if storage else {}
         for standard, changes in zip(BY_ID, rows.id_deltas, strict=True):
             by_logs = _by_logs(changes, by_slots.tokens, standard.number) if by_slots.tokens else changes
             self._add_of_ids(standard, by_logs, number)
         self._add_nfts(rows, by_slots.tokens)
         if by_slots.tokens:
             self._add_by_slots(rows, by_slots)
+            left |= by_slots.left
+            left |= dict.fromkeys(by_slots.unreadable)
+        return left
 
     @property
     def written(self) -> dict[str, int]:
@@ -255,6 +261,8 @@ class BalanceFolding:
                 holder = ids(one.key.holder) if one.key.holder else 0
                 row = ids(one.token), one.slot[:KEY_STORED], holder, pack_uint(one.key.token_id)
                 self._rows["slot"].append(row)
+            if one.lacks_history:
+                self._untrusted.setdefault(ids(one.token), number)
             if one.standard == ERC721:
                 self._add_owner(one, number, logged.get((one.token, one.key.token_id)))
             else:
@@ -269,7 +277,8 @@ class BalanceFolding:
             if one.history:
                 balance = 0
             elif balance is None:
-                balance = self._baselines.get((one.token, one.key.holder, one.key.token_id), 0)
+                key_read = one.token, one.key.holder, one.key.token_id
+                balance = 0 if one.is_whole else self._baselines.get(key_read, 0)
             row = holder, one.token, token_id, token, number, pack_uint(balance)
             self._rows[f"{table}_holding"].append(row)
             for block, amount in one.history:

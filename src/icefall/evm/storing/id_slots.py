@@ -15,7 +15,9 @@ from icefall.evm.layouts.formulas import KEY_STORED, StorageLayout, unclaimed_ke
 from icefall.evm.model import ERC20, ERC721, ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID
-from icefall.evm.storing.slot_folding import Tokens, UnclaimedRoom, changed_slots, is_plain_variable
+from icefall.evm.storing.changed_words import KeyedWords, changed_slots, is_plain_variable
+from icefall.evm.storing.slot_folding import Tokens
+from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL, AddressIds
 from icefall.wire.errors import WireError
 from icefall.wire.evm.storage import Words, key_of, key_text, word_of
@@ -43,8 +45,9 @@ class SlotChange(NamedTuple):
     after: int | None
     is_logged: bool  # a log of the block names the key
     is_new: bool  # none has before
-    is_whole: bool  # every earlier change of it was seen
+    is_whole: bool  # every earlier change of it was seen, and none was dropped
     history: Sequence[tuple[int, int]] = ()  # of a new key: blocks and values, oldest first
+    lacks_history: bool = False  # its words were dropped
 
 
 class UnclaimedWord(NamedTuple):
@@ -61,6 +64,7 @@ class IdChanges(NamedTuple):
     changes: Sequence[SlotChange]
     unclaimed: Sequence[UnclaimedWord]
     unreadable: Sequence[bytes]  # tokens of which a change was missed
+    left: Mapping[bytes, KeyedWords]  # by token: the words that are no owner or amount of a known key
 
     def addresses(self) -> Iterator[bytes]:
         """The addresses that the changes speak of."""
@@ -74,7 +78,7 @@ class IdChanges(NamedTuple):
                     yield address_of(value)
 
 
-NO_CHANGES = IdChanges({}, (), (), ())
+NO_CHANGES = IdChanges({}, (), (), (), {})
 
 
 def address_of(value: int) -> bytes:
@@ -93,13 +97,15 @@ class _Decoded(NamedTuple):
 class IdSlots:
     """The slots of one batch of blocks. `owners`: those of NFTs that were read from state, among other baselines."""
 
-    def __init__(self, tx: Transaction, ids: AddressIds, owners: Mapping[tuple[bytes, bytes, int], int]) -> None:
+    def __init__(
+        self, tx: Transaction, ids: AddressIds, owners: Mapping[tuple[bytes, bytes, int], int], room: UnclaimedRoom
+    ) -> None:
         self._tx = tx
         self._ids = ids
         self._owners = owners
         self._known: dict[tuple[bytes, str], SlotKey] = {}  # by token and key of the slot
         self._unclaimed: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
-        self._room = UnclaimedRoom(tx)
+        self._room = room
 
     def changes(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens]) -> list[IdChanges]:
         """What the slots of each block tell."""
@@ -117,11 +123,13 @@ class IdSlots:
         for rows, of_block, tokens, missed in zip(batch, blocks, with_ids, unreadable, strict=True):
             changes: list[SlotChange] = []
             unclaimed: list[UnclaimedWord] = []
+            left: dict[bytes, KeyedWords] = {}
             for one in of_block:
                 changes += self._of_names(one)
-                self._of_others(one, rows.block.number, changes, unclaimed)
+                if one.changed:
+                    left[one.token] = self._of_others(one, rows.block.number, changes, unclaimed)
             standards = {token: storage.layout.standard for token, storage in tokens.items()}
-            found.append(IdChanges(standards, changes, unclaimed, missed))
+            found.append(IdChanges(standards, changes, unclaimed, missed, left))
         return found
 
     # -- what is stored ----------------------------------------------------------------------------------------
@@ -134,6 +142,8 @@ class IdSlots:
                 number = self._ids.known(one.token)
                 for text in {**one.changed, **one.named} if number is not None else ():
                     wanted[number or 0, key_of(text)[:KEY_STORED]] = one, text
+        tokens = [one.token for of_block in blocks for one in of_block]
+        self._room.load({number: one for one in tokens if (number := self._ids.known(one)) is not None})
         for token, start, holder, packed_id in self._tx.rows_of_each(SQL.slot_keys, sorted(wanted)):
             one, text = wanted[token, start]
             key = SlotKey(holder or NO_HOLDER, unpack_uint(packed_id))
@@ -162,15 +172,24 @@ class IdSlots:
                 words_before = self._unclaimed.pop((one.token, unclaimed_key(slot)), ())
                 history = [(block, layout.value_of(word)) for block, word in words_before]
             before, after = _values(layout, words) if words is not None else (None, None)
+            has_dropped = self._room.has_dropped(one.token)
+            whole = layout.is_whole and not has_dropped
+            read = None if whole or words is not None else self._owners.get((one.token, key.holder, key.token_id))
             if words is None and is_new and not history and layout.standard == ERC721:
-                before = after = self._owners.get((one.token, NO_HOLDER, key.token_id))
-            whole = layout.is_whole
-            yield SlotChange(one.token, layout.standard, key, slot, before, after, True, is_new, whole, history)
+                before = after = read
+            true = read if words is None else before
+            lacks = is_new and has_dropped and bool(history or layout.is_whole) and true is not None
+            lacks = lacks and true != (history[-1][1] if history else 0)
+            yield SlotChange(one.token, layout.standard, key, slot, before, after, True, is_new, whole, history, lacks)
 
-    def _of_others(self, one: _Decoded, number: int, changes: list[SlotChange], unclaimed: list[UnclaimedWord]) -> None:
-        """Add the slots that no log of the block names."""
+    def _of_others(
+        self, one: _Decoded, number: int, changes: list[SlotChange], unclaimed: list[UnclaimedWord]
+    ) -> KeyedWords:
+        """Add the slots that no log of the block names. Return those whose key is not known."""
+        left = []
         for text, words in one.changed.items():
             if is_plain_variable(text):
+                left.append((text, words))
                 continue
             slot, key = key_of(text), self._known.get((one.token, text))
             if key is not None:
@@ -179,10 +198,13 @@ class IdSlots:
                 changes.append(
                     SlotChange(one.token, one.layout.standard, key, slot, before, after, False, False, whole)
                 )
-            elif self._room.take(one.token, self._ids.known(one.token)):
+                continue
+            left.append((text, words))
+            if self._room.take(one.token, self._ids.known(one.token), number):
                 word = word_of(words[1])
                 unclaimed.append(UnclaimedWord(one.token, unclaimed_key(slot), number, word))
                 self._unclaimed.setdefault((one.token, unclaimed_key(slot)), []).append((number, word))
+        return left
 
 
 def _decoded(rows: BalanceChanges, tokens: Tokens, unreadable: list[bytes]) -> Iterator[_Decoded]:

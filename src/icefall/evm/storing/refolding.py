@@ -16,8 +16,10 @@ from icefall.evm.encoding import block_of, pack_uint, position_of, unpack_uint
 from icefall.evm.layouts.formulas import KEY_STORED, StorageLayout, unclaimed_key, unpack_layout
 from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.storing import holders
+from icefall.evm.storing.changed_words import is_plain_variable
 from icefall.evm.storing.rollback import count_rollback
-from icefall.evm.storing.slot_folding import Pair, UnclaimedRoom, is_plain_variable
+from icefall.evm.storing.slot_folding import Pair
+from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL as WRITES
 from icefall.wire.evm.storage import Words, key_of, key_text
 
@@ -94,11 +96,14 @@ def claim_slots(tx: Transaction, one: OldToken, after: tuple[int, int], *, is_em
 class Refolding:
     """The refolding of one run of blocks, inside its transaction."""
 
-    def __init__(self, tx: Transaction, tokens: Mapping[bytes, OldToken], blocks: range, *, is_embedded: bool) -> None:
+    def __init__(
+        self, tx: Transaction, tokens: Mapping[bytes, OldToken], blocks: range, unclaimed_max: int, *, is_embedded: bool
+    ) -> None:
         self._tx = tx
         self._tokens = tokens
         self._by_id = {one.token: one for one in tokens.values()}
         self._blocks = blocks
+        self._room = UnclaimedRoom(tx, unclaimed_max)
         self._is_embedded = is_embedded
         self._failed: set[bytes] = set()
         self._corrected: set[tuple[Pair, int]] = set()
@@ -119,6 +124,7 @@ class Refolding:
         if self._corrected:
             _recount(self._tx, {pair for pair, _ in self._corrected})
             count_rollback(self._tx)
+        self._room.write(lambda address: self._tokens[address].token)
         return Refolded(len(self._corrected), frozenset(self._failed))
 
     def _named(self) -> Iterator[Pair]:
@@ -142,7 +148,6 @@ class Refolding:
             if key_text(self._tokens[address].layout.slot_of(who, 0)) == key:
                 known[address, key] = holder
         found: dict[Pair, list[SlotStep]] = {}
-        room = UnclaimedRoom(self._tx)
         for block in blocks:
             for address, slots in sorted(block.changed.items()):
                 one = self._tokens[address]
@@ -154,7 +159,11 @@ class Refolding:
                         value = one.layout.value_of
                         step = SlotStep(block.number, value(before), value(after))
                         found.setdefault((holder, one.token), []).append(step)
-                    elif key != of_zero and not is_plain_variable(key) and room.take(one.token, one.token):
+                    elif (
+                        key != of_zero
+                        and not is_plain_variable(key)
+                        and self._room.take(address, one.token, block.number)
+                    ):
                         row = one.token, unclaimed_key(key_of(key)), block.number, pack_uint(after)
                         self._tx.run(SQL.put_unclaimed_word, row)
         return found

@@ -48,6 +48,7 @@ _ROWS = (
     SQL.drop_name_part,
     SQL.drop_token,
     SQL.drop_layout,
+    SQL.restore_words,
     SQL.drop_audit,
     SQL.drop_state_owner,
 )
@@ -70,13 +71,13 @@ class TouchedAddresses(msgspec.Struct, frozen=True, gc=False):
     holders_named: tuple[tuple[int, int], ...] = ()  # (holder, token) that a log named without a transfer
     storage_changed_unlogged_again: tuple[int, ...] = ()  # any other time: some contracts do it in every block
     code_changed: tuple[int, ...] = ()  # tokens that run other code from here on
-    variables_changed: tuple[int, ...] = ()  # tokens: perhaps the name, whatever was logged
+    maybe_renamed: tuple[int, ...] = ()  # tokens whose storage changed, and neither balances nor allowances alone
 
     def pack(self) -> bytes:
         """Return the length of each list and its numbers. The last lists are mostly empty, and are left out then."""
         flat = [number for pair in self.holders_named for number in pair]
         lists = [self.native, self.code, self.storage_changed_unlogged, flat]
-        lists += [self.storage_changed_unlogged_again, self.code_changed, self.variables_changed]
+        lists += [self.storage_changed_unlogged_again, self.code_changed, self.maybe_renamed]
         while lists and not lists[-1]:
             lists.pop()
         return pack_varints([number for one in lists for number in (len(one), *one)])
@@ -164,7 +165,7 @@ def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int
     tx.run_many(SQL.drop_native_balance, [(address, ancestor) for address in touched.native])
     tx.run_many(SQL.drop_code, [(address, ancestor) for address in touched.code])
     changed, again = touched.storage_changed_unlogged, touched.storage_changed_unlogged_again
-    reread = dict.fromkeys((*changed, *again, *touched.code_changed, *touched.variables_changed))
+    reread = dict.fromkeys((*changed, *again, *touched.code_changed, *touched.maybe_renamed))
     tx.run_many(SQL.reread_token, [(token,) for token in reread])
     tx.run_many(SQL.lower_unlogged_changes, [(token,) for token in (*changed, *again)])
 

@@ -77,8 +77,25 @@ delete from touch_of where (address, tx_at) in (
         union all select recipient, (log_at & -16777216) | tx_index from {standard} where log_at >= :from_log
     ) as rolled_back);
 
+-- A transfer of an ERC-20 token tells itself whether it touches its sender and its recipient.
+-- postgres: drop_touches_of_erc20
+
+-- postgres: drop_touches_of_{with_ids}
+delete from touch_rest where (address, tx_at) in (
+    select address, tx_at from (
+        select sender as address, (log_at & -16777216) | tx_index as tx_at from {with_ids} where log_at >= :from_log
+        union all select recipient, (log_at & -16777216) | tx_index from {with_ids} where log_at >= :from_log
+    ) as rolled_back);
+
 -- name: drop_touches_of_internal
 delete from touch_of where (address, tx_at) in (
+    select address, tx_at from (
+        select sender as address, tx_at from internal where tx_at >= :from_tx
+        union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null
+    ) as rolled_back);
+
+-- postgres: drop_touches_of_internal
+delete from touch_rest where (address, tx_at) in (
     select address, tx_at from (
         select sender as address, tx_at from internal where tx_at >= :from_tx
         union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null
@@ -150,6 +167,9 @@ delete from slot_change where token = :token and holder = :holder and block in (
 
 -- name: drop_layout
 update token set layout = null, layout_since = null, layout_standard = null where layout_since > :ancestor;
+
+-- name: restore_words
+update token set words_dropped_since = null where words_dropped_since > :ancestor;
 
 -- The tokens that a standard's transfers above the ancestor moved.
 -- name: moved_{standard}

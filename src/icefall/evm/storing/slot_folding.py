@@ -3,45 +3,30 @@ slot holds, whatever the logs say.
 
 A changed slot is looked up among the holders that the block's logs name, then among all that were ever named. One that
 has no known holder may be an allowance, or belong to one whom no log has named: its words are stored, up to
-UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names.
+UNCLAIMED_MAX of a token, and become the history of the holder whom a later block names (unclaimed.py).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from icefall.db.engine import Transaction
 from icefall.evm.deriving.packing import Ids, Row
 from icefall.evm.encoding import pack_uint, unpack_uint
-from icefall.evm.layouts.formulas import KEY_STORED, NAMESPACES, WORD, StorageLayout, unclaimed_key
+from icefall.evm.layouts.formulas import KEY_STORED, StorageLayout, unclaimed_key
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
+from icefall.evm.storing.changed_words import KeyedWords, changed_slots, is_plain_variable
+from icefall.evm.storing.unclaimed import UnclaimedRoom
 from icefall.evm.storing.writing import SQL
 from icefall.wire.errors import WireError
-from icefall.wire.evm.rlp import keccak256
-from icefall.wire.evm.storage import Words, key_of, key_text, slot_changes, word_of
+from icefall.wire.evm.storage import Words, key_of, key_text
 
-UNCLAIMED_MAX = 65_536  # words of a token whose holder is not known
 _WHOLE = 256  # bits of a word
-_SMALL_KEY = "0x" + "00" * 24  # how the key of a plain variable begins
-_NAMESPACE_TEXTS = frozenset("0x" + start.hex()[:-2] for start in NAMESPACES)
-_STRINGS = 65  # variables whose text may be too long for a word
-_STRING_WORDS = 4  # 128 characters: a longer name is cut
-_EVEN = dict(zip("13579bdf", "02468ace", strict=True))
 
 Pair = tuple[int, int]  # holder and token, as IDs
 SlotKeys = dict[Pair, str]  # the key of each pair's slot, as text: one hash each
 Erc20Balances = dict[Pair, int]  # newest balance
 Tokens = Mapping[bytes, TokenStorage]
-
-
-def _string_keys() -> Iterator[str]:
-    """The slots in which variables have texts that are too long for a word, and the first elements of arrays."""
-    for number in range(_STRINGS):
-        start = int.from_bytes(keccak256(number.to_bytes(WORD, "big")), "big")
-        yield from (f"0x{(start + place) % (1 << 256):064x}" for place in range(_STRING_WORDS))
-
-
-_STRING_KEYS = frozenset(_string_keys())
 
 
 class Folded:
@@ -69,12 +54,13 @@ class _TokenChanges(NamedTuple):
     layout: StorageLayout
     changed: dict[str, Words]
     named: list[tuple[bytes, Pair, str]]  # holders whom logs of the block name, with the keys of their slots
+    is_readable: bool
 
 
 class SlotFolding:
     """The folding of one batch of blocks. `keys` are those that earlier batches computed; it is updated."""
 
-    def __init__(self, tx: Transaction, ids: Ids, folded: Folded, keys: SlotKeys) -> None:
+    def __init__(self, tx: Transaction, ids: Ids, folded: Folded, keys: SlotKeys, room: UnclaimedRoom) -> None:
         self._tx = tx
         self._ids = ids
         self._folded = folded
@@ -82,7 +68,7 @@ class SlotFolding:
         self._blocks: dict[int, list[_TokenChanges]] = {}
         self._holders: dict[tuple[int, str], int] = {}  # by token and key: of slots that no log of their block names
         self._unclaimed: dict[tuple[int, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
-        self._room = UnclaimedRoom(tx)
+        self._room = room
 
     def load(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens], first_new: int) -> dict[Pair, bytes]:
         """Decode what the batch changed. Return the pairs that no log names, each with the token's address."""
@@ -107,8 +93,8 @@ class SlotFolding:
 
     def load_unclaimed(self, first_new: int) -> None:
         """Read the words of slots whose holders are named for the first time. Balances must have been loaded."""
-        tokens = {one.token for found in self._blocks.values() for one in found if one.token < first_new}
-        with_some = {row[0] for row in self._tx.rows_of_each(SQL.tokens_with_unclaimed, [(one,) for one in tokens])}
+        tokens = {one.token: one.address for found in self._blocks.values() for one in found if one.token < first_new}
+        with_some = self._room.load(tokens)
         wanted = {
             (one.token, unclaimed_key(key_of(key)))
             for found in self._blocks.values()
@@ -138,19 +124,28 @@ class SlotFolding:
                 changed = changed_slots(one)
             except WireError:  # what an upstream sent cannot be read: a change is missed
                 self._folded.untrusted.setdefault(token, rows.block.number)
-                changed = {}
-            found.append(_TokenChanges(address, token, one.layout, changed, named[address]))
+                found.append(_TokenChanges(address, token, one.layout, {}, named[address], is_readable=False))
+            else:
+                found.append(_TokenChanges(address, token, one.layout, changed, named[address], is_readable=True))
         return found
 
     # -- block by block ----------------------------------------------------------------------------------------
 
-    def add(self, number: int, baselines: Mapping[tuple[bytes, bytes, int], int], unmoved: Set[Pair]) -> None:
-        """Fold the next block. `unmoved`: those whom its logs name without a transfer."""
+    def add(
+        self, number: int, baselines: Mapping[tuple[bytes, bytes, int], int], unmoved: Set[Pair]
+    ) -> dict[bytes, KeyedWords | None]:
+        """Fold the next block. `unmoved`: those whom its logs name without a transfer. Return the words that are no
+        balance of a known holder, by token; None: they cannot be read."""
+        left: dict[bytes, KeyedWords | None] = {}
         for one in self._blocks.get(number, ()):
             try:
                 self._add(one, number, baselines, unmoved)
+                if one.changed or not one.is_readable:
+                    left[one.address] = self._unnamed(one, number) if one.is_readable else None
             except ValueError:  # what an upstream sent is not hex: a change is missed
                 self._folded.untrusted.setdefault(one.token, number)
+                left[one.address] = None
+        return left
 
     def _add(
         self,
@@ -165,7 +160,7 @@ class SlotFolding:
             words, balance = changed.pop(key, None), erc20.get(pair)
             if words is None:
                 if balance is None:
-                    read = baselines.get((one.address, holder, -1), 0)
+                    read = baselines.get((one.address, holder, -1)) if self._may_lack(one) else 0
                     erc20[pair] = self._first(one, pair, number, key, read)
                 continue
             before, after = int(words[0], 16), int(words[1], 16)
@@ -181,15 +176,21 @@ class SlotFolding:
                 else:
                     balances.append((*pair, number, pack_uint(after)))
             erc20[pair] = after
-        if changed:
-            self._unnamed(one, number)
 
-    def _first(self, one: _TokenChanges, pair: Pair, number: int, key: str, before: int) -> int:
-        """Add a holder who is named for the first time, with the earlier words of its slot. Return the
-        balance before the block."""
+    def _may_lack(self, one: _TokenChanges) -> bool:
+        """Tell whether a slot may have changed unseen."""
+        return not one.layout.is_whole or self._room.has_dropped(one.address)
+
+    def _first(self, one: _TokenChanges, pair: Pair, number: int, key: str, before: int | None) -> int:
+        """Add a holder who is named for the first time, with the earlier words of its slot. Return the balance before
+        the block. `before`: what it must be; None: not known."""
         rows, raw = self._folded.rows, key_of(key)
         claimed = self._unclaimed.pop((one.token, unclaimed_key(raw)), ()) if self._unclaimed else ()
-        balance = 0 if claimed else before
+        if before is not None and self._room.has_dropped(one.address) and (claimed or one.layout.is_whole):
+            last = one.layout.value_of(claimed[-1][1]) if claimed else 0
+            if before != last:  # words of it were dropped
+                self._folded.untrusted.setdefault(one.token, number)
+        balance = 0 if claimed else before or 0
         rows["erc20_holding"].append((pair[0], one.address, one.token, pack_uint(balance)))
         rows["erc20_holder"].append((one.token, number, pair[0]))
         rows["slot"].append((one.token, raw[:KEY_STORED], pair[0], b""))
@@ -199,12 +200,13 @@ class SlotFolding:
             self._folded.add_unlogged(pair, block, balance)
         return balance
 
-    def _unnamed(self, one: _TokenChanges, number: int) -> None:
-        """Fold the slots of holders whom the block does not name."""
-        folded = self._folded
+    def _unnamed(self, one: _TokenChanges, number: int) -> KeyedWords:
+        """Fold the slots of holders whom the block does not name. Return the others."""
+        folded, left = self._folded, []
         of_zero = key_text(one.layout.slot_of(ZERO_ADDRESS, 0))
         for key, words in one.changed.items():
             if is_plain_variable(key):
+                left.append((key, words))
                 continue
             holder = self._holders.get((one.token, key))
             if holder is not None:
@@ -215,53 +217,10 @@ class SlotFolding:
                 if after != balance:
                     folded.add_unlogged(pair, number, after)
                 folded.erc20[pair] = after
-            elif key != of_zero and self._room.take(one.token, one.token):
-                start, word = unclaimed_key(key_of(key)), int(words[1], 16)
-                folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
-                self._unclaimed.setdefault((one.token, start), []).append((number, word))
-
-
-class UnclaimedRoom:
-    """How many more words without a known holder may be stored of each token."""
-
-    def __init__(self, tx: Transaction) -> None:
-        self._tx = tx
-        self._counts: dict[int | bytes, int] = {}
-
-    def take(self, token: int | bytes, stored: int | None) -> bool:
-        """Take room for a word, if there is any. `stored`: the token's ID; None: nothing is stored of it."""
-        count = self._counts.get(token)
-        if count is None:
-            params = {"token": stored or 0, "most": UNCLAIMED_MAX}
-            count = self._tx.rows(SQL.unclaimed_count, params)[0][0]
-        self._counts[token] = count + 1
-        return count < UNCLAIMED_MAX
-
-
-def is_plain_variable(key: str) -> bool:
-    """Tell whether a slot is that of a variable, and so not in a mapping: it has a small number, is in a known
-    namespace, or has a part of a long text."""
-    return key.startswith(_SMALL_KEY) or key[:-2] in _NAMESPACE_TEXTS or key in _STRING_KEYS
-
-
-def variables_changed(texts: Iterable[bytes], minted: int) -> bool:
-    """Tell whether a block changed variables of a token, such as its name. `minted`: by how much the supply changed by
-    its logs, which explains one of them."""
-    try:
-        words = [words for key, words in slot_changes(texts).items() if is_plain_variable(key)]
-        changes = [(word_of(after) - word_of(before)) for before, after in words]
-    except WireError:
-        return True
-    if minted in changes:
-        changes.remove(minted)
-    return bool(changes)
-
-
-def changed_slots(storage: TokenStorage) -> dict[str, Words]:
-    """The slots that a block changed, by key. WireError where their keys are no words."""
-    found = slot_changes(storage.texts)
-    if len(key_of("0x" + "".join([key[2:] for key in found]))) != WORD * len(found):
-        raise WireError("storage: a key that is no word")
-    if storage.layout.ignores_bit:
-        found = {f"{key[:3]}{_EVEN.get(key[3], key[3])}{key[4:]}": words for key, words in found.items()}
-    return found
+            elif key != of_zero:
+                left.append((key, words))
+                if self._room.take(one.address, one.token, number):
+                    start, word = unclaimed_key(key_of(key)), int(words[1], 16)
+                    folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
+                    self._unclaimed.setdefault((one.token, start), []).append((number, word))
+        return left

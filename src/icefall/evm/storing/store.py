@@ -18,6 +18,7 @@ from icefall.evm.storing.raw import put_raw
 from icefall.evm.storing.recent import RecentRows, clear_recent
 from icefall.evm.storing.rollback import count_rollback, roll_back_above
 from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys
+from icefall.evm.storing.unclaimed import UNCLAIMED_MAX
 from icefall.evm.storing.writing import SQL, AddressIds, BlockIds, Steps
 
 CLEAR = load_statements("icefall.evm.storing", "clear.sql")
@@ -49,7 +50,7 @@ class Tip(msgspec.Struct, frozen=True, gc=False):
 
 class ChainStore:
     """The store of a chain. `offset`: transactions before the first block of an index that begins inside a chain.
-    `before_commit` is awaited with each batch before its transaction begins."""
+    `before_commit` is awaited with each batch before its transaction begins. `unclaimed_max`: see unclaimed.py."""
 
     def __init__(
         self,
@@ -57,11 +58,15 @@ class ChainStore:
         rollups: Sequence[Rollups] = (),
         offset: int = 0,
         before_commit: Callable[[Sequence[PackedBlock]], Awaitable[None]] | None = None,
+        *,
+        unclaimed_max: int = UNCLAIMED_MAX,
     ) -> None:
         self._store = store
         self._rollups = rollups
         self._before_commit = before_commit
         self._offset = offset
+        self.unclaimed_max = unclaimed_max
+        self.words_dropped = 0  # of the storage of tokens, since it was opened
         self._ids = AddressIds()
         self._erc20: Erc20Balances = {}
         self._keys: SlotKeys = {}
@@ -134,6 +139,12 @@ class ChainStore:
                 found[address] = unpack_layout(packed) if packed else None
         return found
 
+    def unclaimed_words(self, tokens: Sequence[bytes]) -> dict[bytes, int]:
+        """How many words without a known holder are stored of each token; more than may be where some were dropped."""
+        params = [{"address": token, "most": self.unclaimed_max} for token in tokens]
+        found = zip(tokens, self.read_each(SQL.unclaimed_words_of, params), strict=True)
+        return {token: rows[0][0] for token, rows in found if rows}
+
     def not_held(self, keys: Sequence[HeldKey]) -> list[HeldKey]:
         """The keys of which nothing is stored: the token's logs have not named the holder before."""
         without_id = [key for key in keys if key[2] == NO_ID]
@@ -169,8 +180,12 @@ class ChainStore:
         `probed`: contracts whose token standard was found out, with the block it was read at.
         """
 
+        writer: BatchWriter | None = None
+
         def change(tx: Transaction) -> Steps:
-            yield from self._put_batch(tx, batch, probed, baselines or {}, layouts)
+            nonlocal writer
+            writer = self._writer(tx, baselines or {})
+            yield from self._put_batch(tx, writer, batch, probed, layouts)
             _put_meta(tx, meta or {})
 
         if self._before_commit is not None:
@@ -180,6 +195,8 @@ class ChainStore:
         except BaseException:
             self._forget()
             raise
+        if writer is not None:
+            self.words_dropped += writer.words_dropped
         self._ids.trim()
         if len(self._erc20) > _BALANCES_CACHED:
             self._erc20.clear()
@@ -225,15 +242,25 @@ class ChainStore:
     def close(self) -> None:
         self._store.close()
 
+    def _writer(self, tx: Transaction, baselines: Baselines) -> BatchWriter:
+        return BatchWriter(
+            tx,
+            self._ids,
+            self._erc20,
+            self._keys,
+            baselines,
+            is_embedded=self._store.is_embedded,
+            unclaimed_max=self.unclaimed_max,
+        )
+
     def _put_batch(
         self,
         tx: Transaction,
+        writer: BatchWriter,
         batch: Sequence[ResolvedBlock],
         probed: ProbedStandards,
-        baselines: Baselines,
         layouts: Sequence[FoundLayout],
     ) -> Steps:
-        writer = BatchWriter(tx, self._ids, self._erc20, self._keys, baselines, is_embedded=self._store.is_embedded)
         yield from writer.write(batch, probed, self._offset, layouts)
         rows = [block.rows for block in batch]
         put_raw(tx, rows)

@@ -39,8 +39,8 @@ insert into address (id, address) values (?, ?);
 
 -- name: put_block
 insert into block (number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent,
-    cumulative_txs, next_address, touched)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    cumulative_txs, next_address, touched, fee_recipient, size, fees_burned)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: put_tx
 insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input) values (?, ?, ?, ?, ?, ?, ?, ?);
@@ -59,14 +59,14 @@ insert into native_of_recent (address, tx_at) values (?, ?);
 insert into touch_of_recent (address, tx_at) values (?, ?);
 
 -- postgres: put_touch_of
-insert into touch_of (address, tx_at) values (?, ?);
+insert into touch_rest (address, tx_at) values (?, ?);
 
 -- name: put_{standard}
 insert into {standard} ({columns}) values ({marks});
 
 -- postgres: put_erc20
-insert into erc20 (log_at, tx_index, token, sender, recipient, value, sender_balance, recipient_balance)
-values (?, ?, ?, ?, ?, ?, ?, ?);
+insert into erc20 (log_at, tx_index, token, sender, recipient, value, sender_balance, recipient_balance, touches)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: put_erc20_in
 insert into erc20_in (token, block, first_log, last_log) values (?, ?, ?, ?);
@@ -324,11 +324,14 @@ join slot s on s.token = k.token and s.key = k.key left join address a on a.id =
 -- name: put_unclaimed_slot
 insert into unclaimed_slot (token, key, block, word) values (?, ?, ?, ?);
 
+-- The tokens with words whose holder is not known, and whether some were dropped.
 -- name: tokens_with_unclaimed
-select u.token from unclaimed_slot u where u.token = ? limit 1;
+select t.token, t.words_dropped_since is not null from token t
+where t.token = ? and exists (select 1 from unclaimed_slot u where u.token = t.token);
 
 -- postgres: tokens_with_unclaimed
-select k.token from unnest(?) as k(token) where exists (select 1 from unclaimed_slot u where u.token = k.token);
+select t.token, t.words_dropped_since is not null from token t
+where t.token = any(?) and exists (select 1 from unclaimed_slot u where u.token = t.token);
 
 -- name: unclaimed_words
 select token, key, block, word from unclaimed_slot where token = ? and key = ? order by block;
@@ -339,6 +342,15 @@ join unclaimed_slot u on u.token = k.token and u.key = k.key order by u.token, u
 
 -- name: unclaimed_count
 select count(*) from (select 1 from unclaimed_slot where token = :token limit :most) as counted;
+
+-- name: unclaimed_words_of
+select case when t.words_dropped_since is not null then :most + 1 else (
+    select count(*) from (select 1 from unclaimed_slot u where u.token = t.token limit :most) as counted) end
+from token t where t.token = (select id from address where address = :address);
+
+-- name: put_words_dropped
+update token set words_dropped_since = :block
+where token = :token and coalesce(words_dropped_since, :block + 1) > :block;
 
 -- name: put_slot_change
 insert into slot_change (block, token, holder, token_id, balance) values (?, ?, ?, ?, ?);

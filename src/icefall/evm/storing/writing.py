@@ -10,7 +10,7 @@ from typing import Any
 
 from icefall.db.engine import StoreError, Transaction
 from icefall.evm.deriving.packing import ADDRESSES, Row
-from icefall.evm.encoding import BITS, pack_uint
+from icefall.evm.encoding import BITS, PER_BLOCK, pack_uint
 from icefall.evm.packed import PackedBlock, columns_of
 from icefall.evm.standards import load_statements
 
@@ -22,6 +22,7 @@ BlockIds = Sequence[int | None]  # of the addresses of a block, in their order; 
 
 _IDS_CACHED = 200_000
 _ROWS_PER_STEP = 4096
+_BLOCK_BITS = ~(PER_BLOCK - 1)
 _first = itemgetter(0)
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
@@ -136,17 +137,23 @@ class BatchRows:
                 rows.extend(zip(*values, strict=True))
         return rows
 
+    def _rows_on_server(self, balances: Sequence[Row]) -> dict[str, list[Row]]:
+        """The rows of tables that a server stores in another form."""
+        transfers = sorted(self._rows_of("erc20"), key=_first)
+        marks, touches = touch_marks(transfers, self._rows_of("touch_of"))
+        rows = transfers_with_balances(transfers, balances)
+        return {"touch_of": touches, "erc20": [(*row, mark) for row, mark in zip(rows, marks, strict=True)]}
+
     def write(self, tx: Transaction, balances: Sequence[Row] | None = None) -> Steps:
         """Write the rows. `balances`: those of ERC-20 tokens after the blocks, where a server stores them with the
         transfers; None for an embedded store."""
+        on_server = {} if balances is None else self._rows_on_server(balances)
         for table, insert in INSERTS.items():
             if balances is not None and not insert.postgres:
                 continue
-            rows = self._rows_of(table)
+            rows = on_server.pop(table) if table in on_server else self._rows_of(table)
             self.written[table] = len(rows)
             rows.sort(key=_first)  # which is enough: rows of an address were gathered in chain order
-            if balances is not None and table == "erc20":
-                rows = transfers_with_balances(rows, balances)
             yield from put_rows(tx, insert, rows)
         tx.run_many(SQL.restart_token, [(token,) for token in self._restarted])
         tx.run_many(SQL.put_token, [(token, *seen) for token, seen in sorted(self._tokens.items())])
@@ -171,6 +178,22 @@ def transfers_with_balances(transfers: Sequence[Row], balances: Iterable[Row]) -
         raise StoreError(f"block {block}: holder {holder} has another balance of token {token}, but no transfer")
     rows.reverse()
     return rows
+
+
+def touch_marks(transfers: Iterable[Row], touches: Iterable[Row]) -> tuple[list[int], list[Row]]:
+    """Return for each ERC-20 transfer whether it is the first of its transaction that names a touched sender (1) or
+    recipient (2), and the touches that no transfer names: the others are marks of transfers on a server."""
+    left = dict.fromkeys(touches)
+    marks = []
+    for log_at, tx_index, _, sender, recipient, *_ in transfers:
+        tx_at = log_at & _BLOCK_BITS | tx_index
+        mark = 0
+        for bit, key in ((1, (sender, tx_at)), (2, (recipient, tx_at))):
+            if key in left:
+                del left[key]
+                mark |= bit
+        marks.append(mark)
+    return marks, list(left)
 
 
 def _merged(ranges: list[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

@@ -159,6 +159,7 @@ NULL_IS_NOT_THERE = (
     "eth_getBlockByNumber",
     "eth_getBlockByHash",
     "eth_getBlockReceipts",
+    "eth_getTransactionByHash",
     "eth_getTransactionReceipt",
     *dict.fromkeys(request.call(0, False)[0] for traces in TRACE_FORMATS for request in traces.requests),
 )

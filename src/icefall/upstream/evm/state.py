@@ -13,11 +13,13 @@ from icefall.upstream.evm.client import Call, EvmClient, Outcome
 from icefall.upstream.evm.errors import IncompleteAnswer, NoState, NotThere, Reverted, RpcRefusal, Unsupported
 from icefall.upstream.evm.probe import quantity
 from icefall.wire.errors import WireError
-from icefall.wire.evm.block import decode_receipts
+from icefall.wire.evm.block import decode_receipts, decode_tx
 from icefall.wire.evm.decode import TRACE_FORMATS, decode_tx_calls
+from icefall.wire.evm.hashes import tx_bytes
 from icefall.wire.evm.hex import amount, data, fixed
+from icefall.wire.evm.rlp import keccak256
 from icefall.wire.evm.trace_format import TraceFormat
-from icefall.wire.evm.types import Calls, EventLog, Receipt
+from icefall.wire.evm.types import Calls, EventLog, PlacedTx, Receipt
 
 _TEXT = msgspec.json.Decoder(str)
 WORD = 32
@@ -164,6 +166,19 @@ class _PlacedLogText(msgspec.Struct, gc=False, rename="camel"):
 
 
 _logs = msgspec.json.Decoder(list[_PlacedLogText])
+
+
+async def transaction(client: EvmClient, tx_hash: bytes) -> PlacedTx | None:
+    """Fetch a transaction, whether a block holds it or not; None if the upstream does not know it."""
+    try:
+        found = decode_tx(bytes(await client.call("eth_getTransactionByHash", _hex(tx_hash))))
+        if keccak256(tx_bytes(found.tx)) != tx_hash:
+            raise InvalidAnswer("it is another transaction, or not as it was signed")
+    except NotThere:
+        return None
+    except WireError as error:
+        raise InvalidAnswer(str(error)) from error
+    return found
 
 
 async def receipt(client: EvmClient, tx_hash: bytes) -> Receipt:

@@ -101,18 +101,10 @@ const withKey = () => (apiKey() ? { "x-service-api-key": apiKey() } : {});
 
 export const data = (target, query, signal) => get("data", target, query, signal);
 
-// POST of the chain data interface.
-export async function postData(target, body, signal) {
-  const [url, text, key] = [bases.data + target, JSON.stringify(body), apiKey()];
-  calls.set(url + text, { url, body: text });
-  showCalls();
-  const headers = { "content-type": "application/json", ...(key ? { "x-service-api-key": key } : {}) };
-  return send(url, { method: "POST", headers, body: text }, signal);
-}
 export const metrics = (target, query, signal) => get("metrics", target, query, signal);
 
-// POST, PATCH or DELETE of the chain data interface: a call that changes something.
-export async function change(verb, target, given, signal) {
+// POST, PATCH or DELETE of the chain data interface.
+export async function call(verb, target, given, signal) {
   const url = bases.data + target;
   const body = given === undefined ? undefined : JSON.stringify(given);
   calls.set(`${verb} ${url} ${body}`, { url, body, verb });

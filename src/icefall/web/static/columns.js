@@ -95,6 +95,26 @@ export const blockColumns = () => [
   },
 ];
 
+// Of one chain; blocks that an older release indexed are without them.
+export const blockDetailColumns = ({ decimals, symbol }) => [
+  {
+    name: "Size",
+    right: true,
+    cell: (row) => (row.size === undefined ? unknown() : h("span.number", {}, whole(row.size), h("span.unit", {}, " B"))),
+  },
+  {
+    name: "Fee recipient",
+    cell: (row) => (row.feeRecipient ? address(row.chainId, row.feeRecipient) : unknown()),
+  },
+  {
+    name: "Burnt fees",
+    right: true,
+    cell: (row) => (row.feesBurned === undefined ? unknown() : quantity(row.feesBurned, decimals, symbol)),
+  },
+];
+
+const unknown = () => h("span.quiet", { title: "not known: an older release indexed this block" }, "–");
+
 export const failedBadge = (row) => (row.txStatus === "0" ? badge("Failed", "bad") : null);
 
 // `of`: the address whose page this is, to show the direction. `tokenOf`: the native token of a chain ID.

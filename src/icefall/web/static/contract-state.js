@@ -1,41 +1,17 @@
-// What the upstream says of a contract at the newest indexed block: the contract that a proxy stands for, code, and
-// functions that read. Each answer names the block it is of.
+// What the upstream says of a contract at the newest indexed block: its code, and functions that read. Each answer names
+// the block it is of.
 import { h } from "./dom.js";
-import { CallError, data, maybe, path, postData } from "./api.js";
+import { CallError, call, data, maybe } from "./api.js";
 import { whole } from "./format.js";
-import { address, badge, blockLink, clip, empty, facts, failure, id } from "./parts.js";
+import { blockLink, clip, empty, facts, failure, id } from "./parts.js";
 import { errorShown, nameOf, rawData, valueShown } from "./decoded.js";
 import { declaredAs, typeOf } from "./interface.js";
+import { contractPath, proxyOf } from "./proxy.js";
 
 const SHOWN_MAX = 256; // functions of one contract
-const base = (chain, of) => path`/v1/chains/${chain}/contracts/${of}`;
-
-// Null where it is no proxy, or where that cannot be read: the page says less then, and nothing wrong.
-export const proxyOf = (chain, of, signal) =>
-  data(`${base(chain, of)}/proxy`, {}, signal).then((found) => (found.isProxy ? found : null), quiet);
-
-function quiet(error) {
-  if (error.name === "AbortError") throw error;
-  return null;
-}
-
-export function proxyNote(chain, proxy) {
-  if (!proxy) return null;
-  return h(
-    "p.note.proxy",
-    {},
-    h("strong", {}, "Proxy. "),
-    "Its calls are carried out by ",
-    h("a.mono", { href: `#/chain/${encodeURIComponent(chain)}/contract/${proxy.implementation}`, title: proxy.implementation }, proxy.implementation),
-    " ",
-    badge(proxy.proxyKind),
-    proxy.beacon && [" as the beacon ", address(chain, proxy.beacon), " says"],
-    h("span.quiet", {}, " at block ", blockLink(chain, proxy.blockNumber), "."),
-  );
-}
 
 export async function codeShown(chain, of, signal) {
-  const found = await maybe(data(`${base(chain, of)}/code`, {}, signal));
+  const found = await maybe(data(`${contractPath(chain, of)}/code`, {}, signal));
   if (!found) return empty("It has no code at the newest block.");
   return h(
     "div.list",
@@ -53,10 +29,10 @@ export async function codeShown(chain, of, signal) {
 async function readable(chain, of, signal) {
   const proxy = await proxyOf(chain, of, signal);
   const all = [of, proxy?.implementation].filter(Boolean);
-  const abis = await Promise.all(all.map((one) => data(`${base(chain, one)}/abi`, {}, signal)));
+  const abis = await Promise.all(all.map((one) => data(`${contractPath(chain, one)}/abi`, {}, signal)));
   const declared = abis.flatMap((one) => one.abi).filter((one) => one.type === "function");
   if (declared.length) return { functions: declared.filter((one) => one.stateMutability === "view"), isKnown: true };
-  const codes = await Promise.all(all.map((one) => maybe(data(`${base(chain, one)}/code`, {}, signal))));
+  const codes = await Promise.all(all.map((one) => maybe(data(`${contractPath(chain, one)}/code`, {}, signal))));
   return { functions: codes.flatMap((one) => one?.readFunctions || []), isKnown: false };
 }
 
@@ -104,7 +80,7 @@ function functionItem(chain, of, one, index, signal) {
     answer.setAttribute("aria-busy", "true");
     try {
       const given = fields.map((field) => field.value());
-      const found = await postData(`${base(chain, of)}/functions:read`, { function: signatureOf(one), arguments: given }, signal);
+      const found = await call("POST", `${contractPath(chain, of)}/functions:read`, { function: signatureOf(one), arguments: given }, signal);
       answer.replaceChildren(result(chain, found));
     } catch (error) {
       if (error.name !== "AbortError") answer.replaceChildren(failure(error));

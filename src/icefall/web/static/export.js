@@ -1,7 +1,7 @@
 // What an address did as files for a spreadsheet: a job that is ordered here, watched, and cancelled or downloaded. Its
 // ID is kept in the tab, so a reload or a look at another page loses nothing.
 import { announce, h } from "./dom.js";
-import { baseOf, change, data, path } from "./api.js";
+import { baseOf, call, data, path } from "./api.js";
 import { whole } from "./format.js";
 import { clip, exactTime, failure } from "./parts.js";
 import { action, changeForm, input } from "./webhooks.js";
@@ -73,7 +73,7 @@ function orderForm(chain, address, signal, start) {
         firstDate: read("first") || undefined,
         lastDate: read("last") || undefined,
       };
-      const made = await change("POST", `${OPERATIONS}/transactions:export`, wanted, signal);
+      const made = await call("POST", `${OPERATIONS}/transactions:export`, wanted, signal);
       start(made.operationId);
     },
   );
@@ -85,7 +85,7 @@ function jobView(id, signal, again) {
   const bar = h("progress.progress", { max: 100, "aria-label": "Progress of the export" });
   const said = h("div");
   const place = h("div.actions");
-  const end = async () => (view.update(await change("DELETE", path`/v1/operations/${id}`, undefined, signal)), "");
+  const end = async () => (view.update(await call("DELETE", path`/v1/operations/${id}`, undefined, signal)), "");
   const view = {
     element: h("div.page", { tabindex: "-1" }, text, bar, place, said),
     hasEnded: false,

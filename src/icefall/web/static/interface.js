@@ -1,9 +1,9 @@
 // The interface (ABI) of a contract: its functions, events and errors, as they were added for this installation.
 import { h } from "./dom.js";
-import { data, path } from "./api.js";
+import { data } from "./api.js";
 import { badge, clip, empty } from "./parts.js";
 import { raw } from "./decoded.js";
-import { proxyOf } from "./contract-state.js";
+import { contractPath, proxyOf } from "./proxy.js";
 import { short } from "./format.js";
 
 const GROUPS = [
@@ -14,7 +14,7 @@ const GROUPS = [
 ];
 
 export async function interfaceList(chain, address, signal) {
-  const { abi } = await data(path`/v1/chains/${chain}/contracts/${address}/abi`, {}, signal);
+  const { abi } = await data(`${contractPath(chain, address)}/abi`, {}, signal);
   const proxy = abi.length ? null : await proxyOf(chain, address, signal);
   if (proxy)
     return h(

@@ -1,22 +1,20 @@
 // A grid of NFTs in pages.
 import { h } from "./dom.js";
 import { whole } from "./format.js";
-import { picture, pictureSwitch } from "./pictures.js";
+import { nftPicture } from "./pictures.js";
 import { clip, empty, failure, to } from "./parts.js";
 
 // `load(token)` returns {tokens, next}.
 export async function nftGrid(chain, load, none) {
-  const tokens = [];
   const grid = h("div.nfts");
   let next;
   const addPage = async () => {
     const page = await load(next);
     next = page.next;
-    tokens.push(...page.tokens);
     grid.append(...page.tokens.map((one) => nftCard(one, chain)));
   };
   await addPage();
-  if (!tokens.length) return empty(none);
+  if (!grid.childElementCount) return empty(none);
   const more = h("button.more", { type: "button" }, "Show more");
   more.addEventListener("click", async () => {
     more.disabled = true;
@@ -24,8 +22,7 @@ export async function nftGrid(chain, load, none) {
     more.disabled = false;
     if (!next) more.remove();
   });
-  const redraw = () => grid.replaceChildren(...tokens.map((one) => nftCard(one, chain)));
-  return h("div.list", {}, pictureSwitch(redraw), grid, next ? more : null);
+  return h("div.list", {}, grid, next ? more : null);
 }
 
 function nftCard(token, chain) {
@@ -33,7 +30,7 @@ function nftCard(token, chain) {
   return h(
     "a.nft",
     { href: to.nft(chain, token.address, token.tokenId) },
-    picture(token.metadata?.imageUri, name, { mark: `#${clip(token.tokenId, 10)}` }),
+    nftPicture(chain, token, name, `#${clip(token.tokenId, 10)}`),
     h(
       "div.nft-text",
       {},

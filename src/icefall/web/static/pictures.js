@@ -1,72 +1,68 @@
-// Pictures of NFTs. An <img> runs no script, whatever the file contains. What a contract embeds is shown at once; what
-// lies on another host is fetched only when the reader asks for it, because that host then learns who looks.
+// Pictures of NFTs and tokens. An <img> runs no script, whatever the file contains. What a contract or a list embeds is
+// shown as it is; what lies on another host is fetched by this installation, because that host would learn who looks.
 import { h } from "./dom.js";
-import { config } from "./api.js";
+import { apiKey, baseOf, config, path } from "./api.js";
 import { clip } from "./parts.js";
 
 const EMBEDDED = /^data:image\/(png|jpeg|gif|webp|avif|svg\+xml)[;,]/i;
+const REMOTE = /^(https?|ipfs):\/\//i;
 const SIZE_MAX = 2_000_000;
 
-function webAddress(uri) {
+const isEmbedded = (uri) => EMBEDDED.test(uri) && uri.length <= SIZE_MAX;
+
+// Null where there is no picture that can be shown. `target`: where the installation has it, if it is on another host.
+function imageOf(uri, target, properties, failed) {
   const text = String(uri || "").trim();
-  if (EMBEDDED.test(text)) return text.length <= SIZE_MAX ? text : "";
-  if (/^ipfs:\/\//i.test(text))
-    return config.ipfsGateway ? config.ipfsGateway + text.slice(7).replace(/^ipfs\//, "") : "";
-  if (/^https:\/\//i.test(text)) return text;
-  return "";
+  const isRemote = REMOTE.test(text) && config.hasPictures;
+  if (!isEmbedded(text) && !isRemote) return null;
+  const image = h("img", { decoding: "async", ...properties });
+  image.addEventListener("error", () => failed(image));
+  if (isEmbedded(text)) image.src = text;
+  else if (apiKey()) withKey(target).then((src) => (image.src = src), () => failed(image));
+  else image.src = baseOf("data") + target;
+  return image;
 }
 
-function hostOf(address) {
+// An <img> sends no key.
+async function withKey(target) {
+  const reply = await fetch(baseOf("data") + target, { headers: { "x-service-api-key": apiKey() } });
+  if (!reply.ok) throw new Error(String(reply.status));
+  const content = await reply.blob();
+  return new Promise((read, failed) => {
+    const reader = new FileReader();
+    reader.addEventListener("load", () => read(reader.result));
+    reader.addEventListener("error", failed);
+    reader.readAsDataURL(content);
+  });
+}
+
+function hostOf(uri) {
   try {
-    return new URL(address).host;
+    return new URL(uri).host;
   } catch {
     return "";
   }
 }
 
-const KEY = "icefall-pictures";
-
-function wanted(value) {
-  try {
-    if (value !== undefined) localStorage.setItem(KEY, value ? "yes" : "no");
-    return localStorage.getItem(KEY) === "yes";
-  } catch {
-    return false;
-  }
-}
-
-// The reader's choice for all pictures. `changed` shows them anew.
-export function pictureSwitch(changed) {
-  const box = h("input", { type: "checkbox", checked: wanted() });
-  box.addEventListener("change", () => {
-    wanted(box.checked);
-    changed();
-  });
-  return h("label.switch", {}, box, "Load pictures from other hosts, which then see your address");
-}
-
 // `name` describes the picture for those who cannot see it; `mark` stands in its place.
-export function picture(uri, name, { interactive = false, mark = "" } = {}) {
-  const address = webAddress(uri);
+export function nftPicture(chain, token, name, mark = "") {
+  const uri = token.metadata?.imageUri;
+  const target = path`/v1/chains/${chain}/nfts/collections/${token.address}/tokens/${token.tokenId}/picture`;
   const box = h("div.picture", {}, mark && h("span.mark", { "aria-hidden": "true" }, mark));
-  const showImage = () => {
-    const image = h("img", {
-      alt: clip(name || "NFT", 100),
-      loading: "lazy",
-      decoding: "async",
-      referrerpolicy: "no-referrer",
-    });
-    image.addEventListener("error", () => box.replaceChildren(h("span.quiet", {}, "The picture cannot be shown")));
-    image.src = address;
-    box.replaceChildren(image);
-  };
-  if (EMBEDDED.test(address) || (hostOf(address) && wanted())) showImage();
-  else if (address && hostOf(address) && interactive) {
-    box.append(
-      h("button", { type: "button", onclick: showImage }, "Load picture"),
-      h("span.quiet", {}, `from ${clip(hostOf(address), 40)}`),
-    );
-  } else if (address && hostOf(address)) box.append(h("span.quiet", {}, `Picture at ${clip(hostOf(address), 40)}`));
-  else box.append(h("span.quiet", {}, "No picture"));
+  const say = (text) => box.append(h("span.quiet", {}, text));
+  const image = imageOf(uri, target, { alt: clip(name || "NFT", 100), loading: "lazy" }, () => {
+    box.replaceChildren();
+    say("The picture cannot be shown");
+  });
+  if (image) box.replaceChildren(image);
+  else if (REMOTE.test(uri || "") && hostOf(uri)) say(`Picture at ${clip(hostOf(uri), 40)}`);
+  else say("No picture");
   return box;
+}
+
+// The logo of the operator's list; where there is none, or it does not load, `instead()`.
+export function tokenLogo(chain, token, size, instead) {
+  const target = path`/v1/chains/${chain}/tokens/${token.address}/logo`;
+  const properties = { class: "logo", alt: "", width: size, height: size };
+  return imageOf(token.logoUri, target, properties, (image) => image.replaceWith(instead())) || instead();
 }

@@ -3,12 +3,11 @@
 import { h } from "./dom.js";
 import { identicon } from "./identicon.js";
 import { address, badge, clip, to } from "./parts.js";
+import { tokenLogo } from "./pictures.js";
 
-// A logo that the operator's list carries in itself, else the picture of the address.
-export function tokenPicture(token, size = 16) {
-  if (!/^data:image\//.test(token.logoUri || "")) return identicon(token.address, size);
-  return h("img.logo", { src: token.logoUri, alt: "", width: size, height: size, decoding: "async" });
-}
+// The logo of the operator's list, else the picture of the address.
+export const tokenPicture = (chain, token, size = 16) =>
+  tokenLogo(chain, token, size, () => identicon(token.address, size));
 
 export const tokenPage = (chain, token) => ((token.ercType || "ERC-20") === "ERC-20" ? to.token : to.collection)(chain, token.address);
 
@@ -16,7 +15,7 @@ export function tokenMark(chain, token) {
   return h(
     "span.who.token",
     {},
-    tokenPicture(token),
+    tokenPicture(chain, token),
     h("a", { href: tokenPage(chain, token), title: token.address }, clip(token.name || token.symbol || "Unnamed token", 40)),
     h("span.mono.quiet.digits", {}, token.address.slice(-4)),
     token.listedNamesake && badge("not the listed one", "warn"),

@@ -44,7 +44,7 @@ export function tokenHead({ chain, key, contract, totals }, kind, { more = [], l
     ),
     header(
       kind,
-      [tokenPicture({ logoUri: totals?.logoUri, address: contract.address }, 22), " ", clip(contract.name || contract.symbol || "Unnamed token", 120)],
+      [tokenPicture(key, { logoUri: totals?.logoUri, address: contract.address }, 22), " ", clip(contract.name || contract.symbol || "Unnamed token", 120)],
       badge(contract.ercType),
       contract.symbol && badge(clip(contract.symbol, 24)),
       ...links,

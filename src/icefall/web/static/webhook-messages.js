@@ -1,6 +1,6 @@
 // The messages of a webhook: what became of each, and sending them again.
 import { h } from "./dom.js";
-import { change, data } from "./api.js";
+import { call, data } from "./api.js";
 import { whole } from "./format.js";
 import { badge, blockLink, clip, id, later, list, to } from "./parts.js";
 import { toNetwork } from "./network.js";
@@ -61,7 +61,7 @@ function messageList(webhook, names, status, redraw, said, signal) {
 
 function columns(webhook, names, redraw, said, signal) {
   const replay = (message) => async () => {
-    await change("POST", target(webhook.id, ":replay"), { messageIds: [message.messageId] }, signal);
+    await call("POST", target(webhook.id, ":replay"), { messageIds: [message.messageId] }, signal);
     redraw();
     return "The message is sent again.";
   };
@@ -129,7 +129,7 @@ export function replayForm(webhook, redraw, signal) {
       startTimestamp: seconds(read("since")),
       endTimestamp: until === undefined ? undefined : until + 1,
     };
-    const { replayed } = await change("POST", target(webhook.id, ":replay"), range, signal);
+    const { replayed } = await call("POST", target(webhook.id, ":replay"), range, signal);
     redraw();
     return replayed === 1 ? "1 message is sent again." : `${whole(replayed)} messages are sent again.`;
   };

@@ -1,5 +1,6 @@
 """Blocks and receipts as EVM nodes send them: the `result` of eth_getBlockByNumber (full) and eth_getBlockReceipts."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
@@ -7,7 +8,7 @@ import msgspec
 
 from icefall.wire.errors import WireError
 from icefall.wire.evm.hex import HexAddresses, HexNumbers, HexReader, HexTexts, amount, data, fixed, minimal
-from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, Receipt, Withdrawal
+from icefall.wire.evm.types import Access, Authorization, DecodedBlock, EventLog, EvmTx, PlacedTx, Receipt, Withdrawal
 
 T = TypeVar("T")
 _NO_BLOOM = bytes(256)
@@ -52,6 +53,10 @@ class _TxText(msgspec.Struct, gc=False, rename="camel"):
     blob_versioned_hashes: list[str] | None = None
 
 
+class _PlacedTxText(_TxText, gc=False, rename="camel"):
+    block_number: str | None = None
+
+
 class _WithdrawalText(msgspec.Struct, gc=False, rename="camel"):
     index: str
     validator_index: str
@@ -89,7 +94,7 @@ class _HeaderText(msgspec.Struct, gc=False, rename="camel", forbid_unknown_field
     block_gas_cost: str | None = None
     timestamp_milliseconds: str | None = None
     min_delay_excess: str | None = None
-    # Sent, but neither hashed nor used.
+    # Sent, but not hashed.
     size: msgspec.Raw = msgspec.Raw()
     total_difficulty: msgspec.Raw = msgspec.Raw()
     uncles: msgspec.Raw = msgspec.Raw()
@@ -134,10 +139,12 @@ class _AnyBareText(_BareText, gc=False, rename="camel", forbid_unknown_fields=Fa
     pass
 
 
+_SIZE = re.compile(rb'"0x([0-9a-fA-F]{1,8})"')
 _block = msgspec.json.Decoder(_BlockText | None)
 _any_block = msgspec.json.Decoder(_AnyBlockText | None)
 _bare = msgspec.json.Decoder(_BareText)
 _any_bare = msgspec.json.Decoder(_AnyBareText)
+_tx = msgspec.json.Decoder(_PlacedTxText)
 _receipts = msgspec.json.Decoder(list[_ReceiptText] | None)
 
 
@@ -166,6 +173,16 @@ def decode_header(raw: bytes) -> DecodedBlock:
             return _to_block(_any_bare.decode(raw), (), HexTexts(), unknown_fields=True)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
         raise WireError(f"header: {error}") from error
+
+
+def decode_tx(raw: bytes) -> PlacedTx:
+    """Decode the `result` of eth_getTransactionByHash."""
+    try:
+        text = _tx.decode(raw)
+        texts = HexTexts()
+        return PlacedTx(_TxReader(texts).read(text), _maybe(texts.count.__getitem__, text.block_number))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, WireError) as error:
+        raise WireError(f"transaction: {error}") from error
 
 
 def decode_receipts(raw: bytes, texts: HexTexts | None = None) -> tuple[Receipt, ...] | None:
@@ -215,7 +232,14 @@ def _to_block(text: _HeaderText, txs: Iterable[_TxText], texts: HexTexts, *, unk
         time_ms=_maybe(count.__getitem__, text.timestamp_milliseconds),
         min_delay_excess=_maybe(count.__getitem__, text.min_delay_excess),
         unknown_fields=unknown_fields,
+        size=_size(text.size),
     )
+
+
+def _size(raw: msgspec.Raw) -> int | None:
+    """Return the size that the node gives. No hash covers it, and not all nodes send it: None where it is none."""
+    found = _SIZE.fullmatch(bytes(raw))
+    return int(found[1], 16) if found else None
 
 
 def _maybe(read: Callable[[str], T], text: str | None) -> T | None:

@@ -103,7 +103,10 @@ class NativeWrapped(msgspec.Struct, frozen=True, gc=False):
 
 
 class Approved(msgspec.Struct, frozen=True, gc=False):
-    """An allowance, which is storage that changes while no balance does."""
+    """An allowance, which is storage that changes while no balance does. `value` is what is stored: an amount, an
+    address as a number, or 1 and 0; None: the log does not say."""
+
+    value: int | None
 
 
 class MetadataChanged(msgspec.Struct, frozen=True, gc=False):
@@ -206,7 +209,9 @@ def _wrapped(topics: tuple[bytes, ...], data: bytes) -> Event | None:
 
 
 def _approved(topics: tuple[bytes, ...], data: bytes) -> Event:
-    return Approved()
+    if len(topics) == 4:  # of an NFT
+        return Approved(_int(topics[2]))
+    return Approved(_int(data) if len(data) == 32 else None)
 
 
 def _upgraded(topics: tuple[bytes, ...], data: bytes) -> Event:

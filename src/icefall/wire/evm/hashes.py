@@ -26,9 +26,13 @@ def header_hash(block: DecodedBlock) -> bytes:
 
 def is_known_layout(block: DecodedBlock) -> bool:
     """Return whether the header layout is known: then a wrong hash means invalid data, else it cannot be checked."""
-    is_coreth = block.ext_data_hash is not None
-    has_avalanche_fields = block.gas_cost is not None or block.time_ms is not None or block.min_delay_excess is not None
-    return not block.unknown_fields and (is_coreth or not has_avalanche_fields)
+    return not block.unknown_fields and (block.ext_data_hash is not None or not is_avalanche_layout(block))
+
+
+def is_avalanche_layout(block: DecodedBlock) -> bool:
+    """Return whether the header has fields of coreth or subnet-evm."""
+    avalanche = (block.ext_data_hash, block.gas_cost, block.time_ms, block.min_delay_excess)
+    return any(field is not None for field in avalanche)
 
 
 def _common_fields(block: DecodedBlock) -> list[bytes]:

@@ -113,6 +113,14 @@ class DecodedBlock(msgspec.Struct, frozen=True, gc=False):
     time_ms: int | None
     min_delay_excess: int | None
     unknown_fields: bool  # has fields we have never seen, which its hash may cover
+    size: int | None = None  # bytes of the encoded block, as the node says; no hash covers it
+
+
+class PlacedTx(msgspec.Struct, frozen=True, gc=False):
+    """A transaction, and the number of its block; None: no block holds it yet."""
+
+    tx: EvmTx
+    block: int | None
 
 
 class EventLog(msgspec.Struct, frozen=True, gc=False):

@@ -6,8 +6,15 @@ from msgspec import UNSET, UnsetType
 
 from icefall.api.data.render.context import context_for
 from icefall.api.data.render.text import RawJson
-from icefall.api.data.render.transactions import block, native
-from icefall.api.data.schema.chains import BlockByTimeParams, BlockParams, BlocksParams, BlockTxsParams, EvmBlockPage
+from icefall.api.data.render.transactions import block, block_details, native
+from icefall.api.data.schema.chains import (
+    BlockByTimeParams,
+    BlockParams,
+    BlocksParams,
+    BlockTxsParams,
+    EvmBlockDetailsPage,
+    EvmBlockPage,
+)
 from icefall.api.data.schema.transactions import NativeTransactionPage
 from icefall.api.data.schema.transfers import NativeTransaction
 from icefall.api.dialect import Dialect
@@ -20,6 +27,18 @@ PIECE = 200  # transactions of a whole block read at a time, so that other reque
 
 
 async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Paging) -> EvmBlockPage:
+    chain, rows, token = await _newest(params, chains, paging)
+    return EvmBlockPage(next_page_token=token, blocks=[block(chain.info.id, row) for row in rows])
+
+
+async def latest_block_details(params: BlocksParams, chains: ChainDirectory, paging: Paging) -> EvmBlockDetailsPage:
+    chain, rows, token = await _newest(params, chains, paging)
+    return EvmBlockDetailsPage(next_page_token=token, blocks=[block_details(chain.info.id, row) for row in rows])
+
+
+async def _newest(
+    params: BlocksParams, chains: ChainDirectory, paging: Paging
+) -> tuple[EvmChain, list[BlockRead], str | UnsetType]:
     chain = await chains.find(params.chain_id)
     (before,) = cursor_of("blocks", params, paging) or (None,)
     rows = await chain.blocks.page(before, params.page_size + 1)
@@ -27,7 +46,7 @@ async def latest_blocks(params: BlocksParams, chains: ChainDirectory, paging: Pa
     if len(rows) > params.page_size:
         rows.pop()
         token = paging.token("blocks", params, pack_cursor(rows[-1].number))
-    return EvmBlockPage(next_page_token=token, blocks=[block(chain.info.id, row) for row in rows])
+    return chain, rows, token
 
 
 async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> RawJson:
@@ -47,6 +66,11 @@ async def block_by_time(params: BlockByTimeParams, chains: ChainDirectory) -> Ra
 async def get_block(params: BlockParams, chains: ChainDirectory) -> RawJson:
     chain = await chains.find(params.chain_id)
     return block(chain.info.id, await _block(chain, params.block_id))
+
+
+async def get_block_details(params: BlockParams, chains: ChainDirectory) -> RawJson:
+    chain = await chains.find(params.chain_id)
+    return block_details(chain.info.id, await _block(chain, params.block_id))
 
 
 async def block_transactions(

@@ -111,6 +111,7 @@ async def indexing(params: IndexingParams, chains: ChainDirectory) -> IndexingRe
         eta_seconds=_eta_s(status, last) if health.is_fresh else UNSET,
         audited_to_block=_number(status.audited_to if status.audited_to >= 0 else None),
         audits_dropped=status.counts.get("audits_dropped", 0),
+        words_dropped=status.counts.get("words_dropped", 0),
         logs_stored_from_block=await _stored_from(chain, "logs_from"),
         calls_stored_from_block=await _stored_from(chain, "calls_from"),
         refolded_to_block=_number(refold.next - 1 if refold is not None else None),

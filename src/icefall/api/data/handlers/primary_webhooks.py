@@ -47,6 +47,8 @@ def read_request(body: CreateWebhook, networks: WebhookNetworks) -> PrimaryReque
     names, given = networks.named(body.network), body.metadata
     if given.key_type is UNSET or given.keys is UNSET or given.sub_events is UNSET:
         raise BadRequest("metadata needs keyType, keys and subEvents")
+    if given.event_signatures:
+        raise BadRequest("eventSignatures are for address_activity: P, X and C have no transactions with logs")
     if body.event_type == PRIMARY_ACTIVITY:
         return _of_addresses(body, names, given.keys)
     return _of_validators(body, names, given.keys)

@@ -136,7 +136,7 @@ async def list_nfts(params: CollectionParams, chains: ChainDirectory, paging: Pa
 
 async def get_token(params: NftParams, chains: ChainDirectory, dialect: Dialect) -> Nft:
     chain = await chains.find(params.chain_id)
-    found = await _nft(chain, params)
+    found = await nft_of(chain, params)
     (rendered,) = await _rendered(chain, dialect, params.address, [found])
     return rendered
 
@@ -144,12 +144,13 @@ async def get_token(params: NftParams, chains: ChainDirectory, dialect: Dialect)
 async def reindex(params: NftParams, chains: ChainDirectory, indexer: IndexerCalls) -> str:
     """Have the indexer read the metadata of an NFT again, in the background."""
     chain = await chains.find(params.chain_id)
-    found = await _nft(chain, params)
+    found = await nft_of(chain, params)
     await indexer.reindex_nft(chain.info.id, params.address, pack_uint(found.token_id))
     return ""
 
 
-async def _nft(chain: EvmChain, params: NftParams) -> NftRead:
+async def nft_of(chain: EvmChain, params: NftParams) -> NftRead:
+    """Return an NFT; NotFound if it is not indexed."""
     found = await chain.tokens.nft(params.address, params.token_id)
     if found is None:
         raise NotFound(

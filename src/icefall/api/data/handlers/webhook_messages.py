@@ -68,24 +68,20 @@ async def replay(
     caller: CurrentCaller,
 ) -> ReplayResult:
     """Send messages again: those that are named, or all of a range of times or blocks."""
-    webhook = await registry.owned(caller.get().key, params.id)
+    webhook, now = await registry.owned(caller.get().key, params.id), time.time()
     if body.message_ids is not UNSET:
-        named = [await messages.message(one) for one in body.message_ids]
-        wanted = [one.id for one in named if one is not None and one.webhook == webhook.id]
-    else:
-        ends = {
-            "first": body.start_timestamp,
-            "last": body.end_timestamp,
-            "low": body.start_block,
-            "high": body.end_block,
-        }
-        given = {name: value for name, value in ends.items() if value is not UNSET}
-        if not given:
-            raise BadRequest("messageIds, or a range of times or blocks, is missing")
-        which = MessageFilter(**given)  # type: ignore[arg-type]
-        found = await messages.page(webhook.id, which, NUMBER_MAX, REPLAYED_MAX)
-        wanted = [one.id for one in found]
-    return ReplayResult(replayed=await messages.replay(wanted, time.time()))
+        return ReplayResult(replayed=await messages.replay(webhook.id, body.message_ids, now))
+    ends = {
+        "first": body.start_timestamp,
+        "last": body.end_timestamp,
+        "low": body.start_block,
+        "high": body.end_block,
+    }
+    given = {name: value for name, value in ends.items() if value is not UNSET}
+    if not given:
+        raise BadRequest("messageIds, or a range of times or blocks, is missing")
+    which = MessageFilter(**given)  # type: ignore[arg-type]
+    return ReplayResult(replayed=await messages.replay_range(webhook.id, which, REPLAYED_MAX, now))
 
 
 async def send_test(

@@ -38,7 +38,6 @@ from icefall.webhooks.secrets import WebhookSecrets
 from icefall.webhooks.signing import standard_secret
 
 SHOWN_ADDRESSES_MAX = 1_000  # in a webhook; its own list has all
-RESUMED_S = 48 * 3600.0  # messages that failed since then are tried again when a webhook is active again
 _WEBHOOKS, _ADDRESSES = "webhooks", "webhookAddresses"
 
 
@@ -165,10 +164,8 @@ async def update_webhook(
         await urls.check(body.url)
     given = {name: value for name, value in msgspec.structs.asdict(body).items() if value is not UNSET}
     flags = {name: int(value) for name, value in given.items() if isinstance(value, bool)}
-    changed = msgspec.structs.replace(webhook, **(given | flags), **({"reason": ""} if "status" in given else {}))
-    now = time.time()
-    is_resumed = changed.is_active and not webhook.is_active
-    await registry.put(changed, resumed_since=now - RESUMED_S if is_resumed else None, now=now)
+    reason = {"reason": ""} if "status" in given else {}
+    changed = await registry.change(webhook.id, time.time(), **(given | flags | reason))
     return await _shown(registry, networks, changed)
 
 
@@ -176,8 +173,7 @@ async def deactivate_webhook(
     params: WebhookParams, registry: WebhookRegistry, networks: WebhookNetworks, caller: CurrentCaller
 ) -> WebhookResult:
     webhook = await registry.owned(caller.get().key, params.id)
-    changed = msgspec.structs.replace(webhook, status=INACTIVE, reason="")
-    await registry.put(changed)
+    changed = await registry.change(webhook.id, time.time(), status=INACTIVE, reason="")
     return await _shown(registry, networks, changed)
 
 

@@ -5,7 +5,6 @@ rendered.
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeVar
-from weakref import WeakKeyDictionary
 
 import msgspec
 
@@ -28,28 +27,6 @@ NftRef = tuple[int, int]  # interned ID of the contract, and token ID
 NftKey = tuple[bytes, int]  # address of the contract, and token ID
 
 
-class TokenTexts:
-    """What was made of the details of tokens, as JSON: answers repeat the same addresses. The key has the ID besides
-    the address, as an answer that is read again, because its ID belongs to another address since, leaves its texts."""
-
-    __slots__ = ("erc20_tokens", "held_tokens", "parties")
-
-    def __init__(self) -> None:
-        self.parties: dict[TokenKey, str] = {}
-        self.erc20_tokens: dict[TokenKey, str] = {}
-        self.held_tokens: dict[TokenKey, str] = {}
-
-
-_TEXTS: WeakKeyDictionary[AnswerTokens, TokenTexts] = WeakKeyDictionary()  # valid as long as the details are
-
-
-def _texts_of(tokens: AnswerTokens) -> TokenTexts:
-    texts = _TEXTS.get(tokens)
-    if texts is None:
-        texts = _TEXTS[tokens] = TokenTexts()
-    return texts
-
-
 class AnswerContext(msgspec.Struct, frozen=True):
     """The details that rows of an answer are rendered with. `tokens` are by the interned ID of their address; one that
     is not in it, or None, is not a token. `parties` and the like are JSON: answers repeat the same addresses."""
@@ -70,7 +47,7 @@ async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int
     """Read the details of the tokens in a list of balances."""
     tokens = await chain.enriched.answer_tokens(refs, currency)
     money = money_of(currency, as_numbers=dialect.prices_are_numbers)
-    held = _texts_of(tokens).held_tokens
+    held = tokens.texts["held"]
     return AnswerContext(chain.info.id, dialect, money, chain.method_names, tokens.details, held_tokens=held)
 
 
@@ -92,8 +69,6 @@ async def context_for(
     for row in rows:
         add(row.sender_ref)
         add(row.to_ref)
-        if has_abis and type(row) is TxRead and row.selector and names.of(row.to, row.selector) is None:
-            unnamed.add(row.to)
         if type(row) is TransferRead:
             if row.standard == ERC20:
                 add(row.token_ref)
@@ -102,9 +77,11 @@ async def context_for(
             if row.standard == ERC721:
                 add(row.token_ref)  # other NFTs do not show the name of their contract
                 owned.add((row.token, row.token_id))
-    await chain.learn_proxies(unnamed)
+        elif has_abis and type(row) is TxRead and row.selector and names.of(row.to, row.selector) is None:
+            unnamed.add(row.to)
+    if unnamed:
+        await chain.learn_proxies(unnamed)
     tokens = tokens or await chain.enriched.answer_tokens(refs, currency)
-    texts = _texts_of(tokens)
     return AnswerContext(
         chain.info.id,
         dialect,
@@ -113,8 +90,8 @@ async def context_for(
         tokens.details,
         await _nft_metadata(chain, list(nfts)) if nfts else {},
         await _owners(chain, owned) if owned else {},
-        texts.parties,
-        texts.erc20_tokens,
+        tokens.texts["parties"],
+        tokens.texts["erc20"],
     )
 
 

@@ -8,6 +8,7 @@ from msgspec import Raw
 from icefall.api.data.render.context import PIECE, AnswerContext, in_pieces
 from icefall.api.data.render.text import RawJson, json_text, quoted
 from icefall.api.data.render.tokens import NFT_TOKENS, erc20_token, party
+from icefall.api.http.structs import address_text
 from icefall.evm.encoding import INDEX_BITS
 from icefall.evm.model import ERC20
 from icefall.evm.reading.model import BlockRead, FullTxRead, InternalRead, TransferRead, TxLocation, TxParts, TxRead
@@ -37,12 +38,13 @@ def nested_internal(context: AnswerContext, row: InternalRead) -> str:
 # -- the fields of both forms, in the order of the schema -------------------------------------------------------------
 
 
-def _block_fields(at: TxLocation) -> str:
-    return f'"blockNumber":"{at.block_number}","blockTimestamp":{at.time},"blockHash":"0x{at.block_hash.hex()}"'
+@lru_cache(maxsize=4096)  # pages of many addresses show the same blocks
+def _block_fields(number: int, time: int, block_hash: bytes) -> str:
+    return f'"blockNumber":"{number}","blockTimestamp":{time},"blockHash":"0x{block_hash.hex()}"'
 
 
 def _location(at: TxLocation) -> str:
-    return f'{_block_fields(at)},"txHash":"0x{at.tx_hash.hex()}"'
+    return f'{_block_fields(at.block_number, at.time, at.block_hash)},"txHash":"0x{at.tx_hash.hex()}"'
 
 
 def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
@@ -75,17 +77,37 @@ def _internal_fields(context: AnswerContext, row: InternalRead) -> str:
 _TRUNCATED = ',"truncated":true'
 _TRANSFER_LISTS = tuple((standard.number, f'"{standard.table}Transfers":[') for standard in STANDARDS)
 _NO_LISTS = "".join(f"{name}]," for _, name in _TRANSFER_LISTS) + '"internalTransactions":[]'
+# The JSON before and after the only transfer of a transaction, by its standard.
+_AROUND_ONE = {
+    number: (head + name, tail) for number, name in _TRANSFER_LISTS for head, _, tail in (_NO_LISTS.partition(name),)
+}
 Lists = Sequence[list[str]]  # the transfers of each standard, and then the internal transactions, as JSON
 
 
 def block(chain_id: str, row: BlockRead) -> RawJson:
     """Render an EvmBlock."""
-    return Raw(
-        f'{{"chainId":{quoted(chain_id)},"blockNumber":"{row.number}","blockTimestamp":{row.time},'
+    return Raw(f"{{{_whole_block_fields(chain_id, row)}}}")
+
+
+def block_details(chain_id: str, row: BlockRead) -> RawJson:
+    """Render an EvmBlockDetails."""
+    more = ""
+    if row.fee_recipient is not None:
+        more += f',"feeRecipient":"{address_text(row.fee_recipient)}"'
+    if row.size is not None:
+        more += f',"size":{row.size}'
+    if row.fees_burned is not None:
+        more += f',"feesBurned":"{row.fees_burned}"'
+    return Raw(f"{{{_whole_block_fields(chain_id, row)}{more}}}")
+
+
+def _whole_block_fields(chain_id: str, row: BlockRead) -> str:
+    return (
+        f'"chainId":{quoted(chain_id)},"blockNumber":"{row.number}","blockTimestamp":{row.time},'
         f'"blockHash":"0x{row.block_hash.hex()}","txCount":{row.tx_count},"baseFee":"{row.base_fee}",'
         f'"gasUsed":"{row.gas_used}","gasLimit":"{row.gas_limit}","gasCost":"{row.gas_cost}",'
         f'"parentHash":"0x{row.parent_hash.hex()}","feesSpent":"{row.fees_spent}",'
-        f'"cumulativeTransactions":"{row.cumulative_txs}"}}'
+        f'"cumulativeTransactions":"{row.cumulative_txs}"'
     )
 
 
@@ -109,7 +131,8 @@ def _native_fields(context: AnswerContext, tx: TxRead) -> str:
     at, known, sender, to, selector = tx.location, context.parties, tx.sender, tx.to, tx.selector
     method = _method(tx.call_type._value_, selector, context.method_names.of(to, selector) if selector else None)
     return (
-        f'{_block_fields(at)},"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
+        f"{_block_fields(at.block_number, at.time, at.block_hash)},"
+        f'"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
         f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},'
         f'"gasLimit":"{tx.gas_limit}","gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
         f'"from":{known.get((sender, tx.sender_ref)) or party(context, sender, tx.sender_ref)},'
@@ -154,10 +177,13 @@ def _are_few(parts: TxParts) -> bool:
 
 def _lists_at_once(context: AnswerContext, parts: TxParts) -> str:
     """Render the nested lists at once, without a coroutine for each of many transactions."""
-    texts: dict[int, str] = {}  # of the standards that there are: most transactions have one transfer
+    if len(parts.transfers) == 1 and not parts.internals:  # as most transactions have
+        before, after = _AROUND_ONE[parts.transfers[0].standard]
+        return f"{before}{nested_transfer(context, parts.transfers[0])}{after}"
+    texts: dict[int, str] = {}  # of the standards that there are
     for row in parts.transfers:
-        before, text = texts.get(row.standard), nested_transfer(context, row)
-        texts[row.standard] = text if before is None else f"{before},{text}"
+        known, text = texts.get(row.standard), nested_transfer(context, row)
+        texts[row.standard] = text if known is None else f"{known},{text}"
     internals = ",".join([nested_internal(context, row) for row in parts.internals]) if parts.internals else ""
     named = "".join([f"{name}{texts.get(number, '')}]," for number, name in _TRANSFER_LISTS])
     return f'{named}"internalTransactions":[{internals}]'

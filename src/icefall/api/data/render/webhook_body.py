@@ -23,21 +23,34 @@ from icefall.webhooks.signing import canonical_json
 from icefall.wire.evm.types import TreeCall
 from icefall.wire.ids import id_text
 
-SIZE_MAX = 512 << 10  # of a body; a larger one goes without logs and internal transactions
+SIZE_MAX = 512 << 10  # of a body; of a larger one, some parts are left out
 _NO_TOKEN = TokenDetails()
 
 
 async def webhook_body(chains: ChainDirectory, webhook: Webhook, message: Message, event: StoredEvent) -> bytes:
     """Make the body of the message about an event. Unavailable if its block has been replaced meanwhile."""
     chain = await chains.find(message.chain_id)
-    made = await in_one_history(partial(_event, chain, webhook, event))
-    body = {"webhookId": webhook.id, "eventType": webhook.event_type, "messageId": message.id, "event": made}
-    raw = canonical_json(body)
-    if len(raw) <= SIZE_MAX:
-        return raw
-    made.pop("logs", None)
-    made["transaction"].pop("internalTransactions", None)
-    return canonical_json(body | {"truncated": True})
+    made, is_cut = await in_one_history(partial(_event, chain, webhook, event))
+    head = {"webhookId": webhook.id, "eventType": webhook.event_type, "messageId": message.id}
+    body: dict[str, Any] = {**head, "event": made}
+    if is_cut:
+        body["truncated"] = True
+    return _within_limit(body)
+
+
+def _within_limit(body: dict[str, Any]) -> bytes:
+    """Write a body without what makes it too large: logs and internal transactions first, then transfers, then the
+    input."""
+    raw, event = canonical_json(body), body["event"]
+    transfers: dict[str, Any] = {f"{standard.table}Transfers": [] for standard in STANDARDS}
+    steps: tuple[dict[str, Any], ...] = ({"internalTransactions": []}, transfers, {"input": "0x"})
+    for left_out in steps:
+        if len(raw) <= SIZE_MAX:
+            break
+        event.pop("logs", None)
+        event["transaction"] |= {name: empty for name, empty in left_out.items() if name in event["transaction"]}
+        raw = canonical_json(body | {"truncated": True})
+    return raw
 
 
 def sample_body(webhook: Webhook, message: str, now: int) -> bytes:
@@ -69,7 +82,8 @@ _AMOUNTS = (
 )  # fmt: skip
 
 
-async def _event(chain: EvmChain, webhook: Webhook, event: StoredEvent) -> dict[str, Any]:
+async def _event(chain: EvmChain, webhook: Webhook, event: StoredEvent) -> tuple[dict[str, Any], bool]:
+    """Return the event, and whether it has so many logs, transfers or calls that some are left out."""
     assert isinstance(event.detail, EventDetail)
     full = await chain.blocks.full_tx_at(event.tx_at)
     if full is None or full.tx.location.block_hash != event.block_hash:
@@ -82,9 +96,7 @@ async def _event(chain: EvmChain, webhook: Webhook, event: StoredEvent) -> dict[
     made: dict[str, Any] = {"transaction": transaction}
     if event.detail.logs is not None:
         made["logs"] = [_log(full.tx.tx_index, log) for log in event.detail.logs]
-    if parts.truncated or event.detail.is_truncated:
-        made["truncated"] = True
-    return made
+    return made, parts.truncated or event.detail.is_truncated
 
 
 def _transaction(chain: EvmChain, full: FullTxRead, detail: EventDetail) -> dict[str, Any]:

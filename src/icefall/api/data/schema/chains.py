@@ -125,6 +125,18 @@ class EvmBlockPage(Page, frozen=True, kw_only=True):
     blocks: list[EvmBlock]
 
 
+class EvmBlockDetails(EvmBlock, frozen=True, gc=False):
+    """An EvmBlock, and what the hosted service does not say of it. Blocks that an older release indexed lack it."""
+
+    fee_recipient: str | UnsetType = UNSET
+    size: int | UnsetType = UNSET
+    fees_burned: str | UnsetType = UNSET
+
+
+class EvmBlockDetailsPage(Page, frozen=True, kw_only=True):
+    blocks: list[EvmBlockDetails]
+
+
 class StreamParams(RestParams, frozen=True):
     chain_id: MaybeChain = None
     address: MaybeAddress = None

@@ -188,6 +188,7 @@ class IndexingResult(RestResult, frozen=True, kw_only=True):
     eta_seconds: int | UnsetType = UNSET
     audited_to_block: str | UnsetType = UNSET
     audits_dropped: int
+    words_dropped: int
     logs_stored_from_block: str | UnsetType = UNSET
     calls_stored_from_block: str | UnsetType = UNSET
     refolded_to_block: str | UnsetType = UNSET

@@ -54,6 +54,27 @@ class TransactionParams(RestParams, frozen=True):
     tx_hash: TxHash
 
 
+class PendingTransaction(RestResult, frozen=True, kw_only=True):
+    """A transaction as the upstream knows it. `tx_state`: `indexed` here; `included` in a block that is not indexed;
+    `pending`: no block holds it; `unknown` to the upstream, or there is none. What follows is of the second and third.
+    """
+
+    chain_id: str
+    tx_hash: str
+    tx_state: Literal["indexed", "included", "pending", "unknown"]
+    block_number: str | UnsetType = UNSET
+    from_: str | UnsetType = UNSET
+    to: str | UnsetType = UNSET
+    value: str | UnsetType = UNSET
+    nonce: str | UnsetType = UNSET
+    tx_type: int | UnsetType = UNSET
+    gas_limit: str | UnsetType = UNSET
+    gas_price: str | UnsetType = UNSET
+    max_fee_per_gas: str | UnsetType = UNSET
+    max_priority_fee_per_gas: str | UnsetType = UNSET
+    method_name: str | UnsetType = UNSET
+
+
 class SortedAddressPage(AddressPage, frozen=True):
     sort_order: SortOrder = "desc"
 

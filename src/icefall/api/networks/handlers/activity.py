@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from icefall.api.networks.handlers.transactions import SCAN_MAX
 from icefall.api.networks.network import C_CHAIN, P_CHAIN, X_CHAIN, Networks, PrimaryNetwork
 from icefall.api.networks.render.c_chain import c_transactions
 from icefall.api.networks.render.transactions import rendered_txs
@@ -21,9 +22,10 @@ from icefall.api.networks.schema.c_chain import (
 from icefall.api.networks.schema.x_chain import UtxoResult
 from icefall.errors import NotFound
 from icefall.pchain.model import UtxoState
-from icefall.wire.ids import id_from_text, id_text
+from icefall.wire.ids import id_text
 from icefall.xchain.store import NEWEST
 
+_PIECE = 4  # transactions read at a time
 _Utxos = Sequence[UtxoResult] | Sequence[PlatformUtxoResult]
 
 
@@ -82,22 +84,22 @@ async def _on_c(network: PrimaryNetwork, addresses: Sequence[bytes]) -> _Newest 
 
 
 async def _on_p(network: PrimaryNetwork, addresses: Sequence[bytes]) -> _Newest | None:
-    """Outputs of the genesis were made by no transaction that is listed by address. A reward transaction returns a
-    stake, which the staking transaction made."""
-    rows = await network.lists.txs_of(addresses, 0, NEWEST, 1, upwards=False)
-    if not rows:
-        found = await network.lists.utxos_of(addresses, tuple(UtxoState), None, 1, upwards=False)
-        if not found:
-            return None
-        made = [stored_utxo(network, found[0])]
-        return _Newest(found[0].created_time, found[0].height or 0, made[0].tx_hash, [], made)
-    (tx,) = await rendered_txs(network, rows)
-    emitted = list(tx.emitted_utxos)
-    if tx.staking_tx_hash and not emitted:
-        staking = (await network.lists.txs_with_ids([id_from_text(tx.staking_tx_hash)])).values()
-        (made_by,) = await rendered_txs(network, list(staking))
-        emitted = [one for one in made_by.emitted_utxos if one.staked]
-    return _Newest(rows[0].time, rows[0].height, tx.tx_hash, tx.consumed_utxos, emitted)
+    """Transactions that only promise the addresses a reward do not count. Outputs of the genesis were made by no
+    transaction."""
+    owners, below = set(network.addresses(addresses)), NEWEST
+    for _ in range(SCAN_MAX // _PIECE):
+        rows = await network.lists.txs_of(addresses, 0, below, _PIECE, upwards=False)
+        for row, tx in zip(rows, await rendered_txs(network, rows), strict=True):
+            if any(owners.intersection(one.addresses) for one in (*tx.consumed_utxos, *tx.emitted_utxos)):
+                return _Newest(row.time, row.height, tx.tx_hash, tx.consumed_utxos, tx.emitted_utxos)
+        if len(rows) < _PIECE:
+            break
+        below = rows[-1].seq
+    found = await network.lists.utxos_of(addresses, tuple(UtxoState), None, 1, upwards=False)
+    if not found:
+        return None
+    made = [stored_utxo(network, found[0])]
+    return _Newest(found[0].created_time, found[0].height or 0, made[0].tx_hash, [], made)
 
 
 async def chain_ids(params: ChainIdsParams, networks: Networks) -> ChainsOfAddressesResult:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from icefall.api.http.paging import Paging
+from icefall.api.networks.handlers.credentials import credentials_of_spent
 from icefall.api.networks.handlers.transactions import SCAN_MAX
 from icefall.api.networks.handlers.x_chain import cut
 from icefall.api.networks.network import C_CHAIN, Networks, PrimaryNetwork
@@ -55,7 +56,10 @@ async def list_utxos(chain: str, params: ChainUtxosParams, networks: Networks, p
         token = paging.token(_UTXOS, params, place)
     shown = [row for row in page if _can_spend(row, set(addresses))]
     await network.assets.load({unpack_utxo(row.raw).asset_id for row in shown})
-    utxos = [listed_utxo(network, row, with_bytes=True) for row in shown]
+    credentials = await credentials_of_spent(network, shown)
+    utxos = [
+        listed_utxo(network, row, with_bytes=True, credentials=credentials.get(row.utxo_id, UNSET)) for row in shown
+    ]
     return ChainUtxoPage(next_page_token=token, utxos=utxos, chain_info=network.info(chain))
 
 

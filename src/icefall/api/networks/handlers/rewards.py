@@ -9,6 +9,7 @@ from icefall.api.networks.network import Networks, PrimaryNetwork
 from icefall.api.networks.render.validators import historical_reward, pending_rewards
 from icefall.api.networks.schema.validators import (
     HistoricalRewardPage,
+    PaidRewardsParams,
     PendingReward,
     PendingRewardPage,
     RewardsParams,
@@ -91,7 +92,7 @@ async def _asset_of(network: PrimaryNetwork, period: Period) -> bytes:
     return subnet.asset_id if subnet is not None else b""
 
 
-async def list_paid(params: RewardsParams, networks: Networks, paging: Paging) -> HistoricalRewardPage:
+async def list_paid(params: PaidRewardsParams, networks: Networks, paging: Paging) -> HistoricalRewardPage:
     network = await networks.find_staking(params.network)
     _check(params)
     addresses, upwards = network.parsed(params.addresses), params.sort_order == "asc"

@@ -19,8 +19,11 @@ from icefall.api.networks.schema.transactions import (
 )
 from icefall.errors import BadRequest, NotFound
 from icefall.pchain.listing import ListedTx
-from icefall.pchain.model import StakerState
+from icefall.pchain.model import StakerState, plain_output
+from icefall.pchain.transactions import reward_owner_of, stake_of
+from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.pvm import types as t
+from icefall.wire.pvm.codec import unpack_tx
 
 SCAN_MAX = 1000  # rows that a request with a filter reads
 _TXS, _STAKING = "platformTransactions", "platformStaking"
@@ -62,16 +65,27 @@ async def list_transactions(params: ListedTxsParams, networks: Networks, paging:
 
 
 async def list_staking(params: PlatformTxsParams, networks: Networks, paging: Paging) -> PlatformTransactionPage:
-    """Transactions whose staker is a current one."""
+    """Transactions whose staker is a current one; those of addresses, if they own the stake or get its reward."""
     network = await networks.find(params.network, params.blockchain_id)
     types = _STAKING_TYPES & _type_ids(params) if params.tx_types else _STAKING_TYPES
+    addresses = set(network.parsed(params.addresses))
 
     async def wanted(rows: list[ListedTx]) -> list[ListedTx]:
         staking = [row for row in rows if row.type_id in types]
+        if addresses:
+            staking = [row for row in staking if not addresses.isdisjoint(_stakeholders(row))]
         stakers = await network.lists.stakers_with_ids([row.txid for row in staking])
         return [row for row in staking if row.txid in stakers and stakers[row.txid].state == StakerState.CURRENT]
 
     return await _page(_STAKING, params, network, paging, wanted)
+
+
+def _stakeholders(row: ListedTx) -> set[bytes]:
+    """Who owns the outputs at stake, and who gets the reward."""
+    unsigned = unpack_tx(row.raw, GENESIS_SIZE_MAX).unsigned
+    owner = reward_owner_of(unsigned)
+    found = {address for out in stake_of(unsigned) for address in plain_output(out.output)[2].addresses}
+    return found if owner is None else found.union(owner.addresses)
 
 
 async def _page(

@@ -68,7 +68,7 @@ async def list_utxos(params: ChainUtxosParams, networks: Networks, paging: Pagin
     addresses = network.parsed(params.addresses)
     is_filtered = params.asset_id is not None or params.min_utxo_amount > 0
     limit = SCAN_MAX if is_filtered else params.page_size + 1
-    places = _Places.of(paging.after(_UTXOS, params))
+    places = Places.of(paging.after(_UTXOS, params))
     rows = await _merged(network, params, addresses, places, limit)
     wanted = [row for row in rows if _is_wanted(row, params)] if is_filtered else rows
     page, last = cut(rows, wanted, params.page_size, limit)
@@ -86,7 +86,7 @@ async def list_utxos(params: ChainUtxosParams, networks: Networks, paging: Pagin
     return PlatformUtxoPage(next_page_token=token, utxos=utxos, chain_info=network.chain_info)
 
 
-class _Places(NamedTuple):
+class Places(NamedTuple):
     """The end of a page: among the outputs of the chain, by amount and by when they were made, and among the shared
     ones, by time or amount and ID. None: none of them was shown."""
 
@@ -94,7 +94,7 @@ class _Places(NamedTuple):
     shared: tuple[int, bytes] | None = None
 
     @classmethod
-    def of(cls, cursor: bytes | None) -> "_Places":
+    def of(cls, cursor: bytes | None) -> "Places":
         if cursor is None:
             return cls()
         has_own, amount, made, has_shared, key, utxo_id = _PLACES.unpack(cursor)
@@ -104,7 +104,7 @@ class _Places(NamedTuple):
         own, shared = self.own or (0, 0), self.shared or (0, bytes(32))
         return _PLACES.pack(self.own is not None, *own, self.shared is not None, *shared)
 
-    def behind(self, rows: Sequence[_Listed]) -> "_Places":
+    def behind(self, rows: Sequence[_Listed]) -> "Places":
         """The places behind these rows, which begin where these places are."""
         own, shared = self
         for listed in rows:
@@ -113,11 +113,11 @@ class _Places(NamedTuple):
                 shared = listed.key, row.utxo_id
             else:
                 own = place_of(row)
-        return _Places(own, shared)
+        return Places(own, shared)
 
 
 async def _merged(
-    network: PrimaryNetwork, params: ChainUtxosParams, addresses: tuple[bytes, ...], places: _Places, limit: int
+    network: PrimaryNetwork, params: ChainUtxosParams, addresses: tuple[bytes, ...], places: Places, limit: int
 ) -> list[_Listed]:
     """So many outputs behind the places."""
     upwards, by_amount = params.sort_order == "asc", params.sort_by == "amount"

@@ -1,7 +1,7 @@
 """Handlers of validators, delegators and validators of L1s. Filters read a bounded number of rows, as those of
 transactions do."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import UNSET, UnsetType
 
@@ -28,7 +28,7 @@ from icefall.errors import BadRequest
 from icefall.pchain.model import L1Validator, StakerState, is_primary
 from icefall.pchain.observed import ObservedNode
 from icefall.pchain.periods import Period, PeriodSource
-from icefall.pchain.store import DELEGATOR_ROLE, L1_ACTIVE, L1_INACTIVE
+from icefall.pchain.store import DELEGATOR_ROLE, L1_ACTIVE, L1_INACTIVE, VALIDATOR_ROLE
 from icefall.wire.errors import WireError
 from icefall.wire.ids import NODE_ID_PREFIX, PRIMARY_NETWORK, node_id_from_text
 from icefall.xchain.store import NEWEST
@@ -56,7 +56,8 @@ async def list_validators(
 ) -> ValidatorPage:
     network = await networks.find_staking(params.network)
     now, seen = int(clock.now()), dict[bytes, ObservedNode]()
-    tests = _tests(params, now, seen)
+    addresses = network.parsed(params.reward_addresses)
+    tests = _tests(params, addresses, now, seen)
     limit = SCAN_MAX if tests else params.page_size + 1
     cursor, upwards = cursor_of(_VALIDATORS, params, paging), params.sort_order == "asc"
     sort = _SORTS.get(params.sort_by)
@@ -68,7 +69,7 @@ async def list_validators(
     else:
         low, below = seq_range(cursor, upwards=upwards)
         states = STATES[params.validation_status]
-        rows = await network.lists.periods(_sources(params), states, low, below, limit, upwards=upwards)
+        rows = await network.lists.periods(_sources(params, addresses), states, low, below, limit, upwards=upwards)
     if params.min_uptime_performance is not None or params.max_uptime_performance is not None:
         seen |= await network.observed.of((row.node_id for row in rows), now)
     found, last = filtered(rows, tests, params.page_size, limit)
@@ -87,8 +88,10 @@ def _whole_ids(parts: Iterable[str]) -> list[bytes] | None:
         return None
 
 
-def _sources(params: NetworkValidatorsParams) -> list[PeriodSource]:
+def _sources(params: NetworkValidatorsParams, addresses: Sequence[bytes]) -> list[PeriodSource]:
     """Return where the periods of a query are read. Filters look at what is left."""
+    if addresses:
+        return [PeriodSource("of_owner", one, role=VALIDATOR_ROLE) for one in addresses]
     nodes = _whole_ids(params.node_ids)
     if nodes:
         return [PeriodSource("of_node", node_id) for node_id in nodes]
@@ -97,16 +100,19 @@ def _sources(params: NetworkValidatorsParams) -> list[PeriodSource]:
     return [PeriodSource("listed")]
 
 
-def _tests(params: NetworkValidatorsParams, now: int, seen: Mapping[bytes, ObservedNode]) -> list[_Test]:
+def _tests(
+    params: NetworkValidatorsParams, addresses: Sequence[bytes], now: int, seen: Mapping[bytes, ObservedNode]
+) -> list[_Test]:
     """What a period must fulfil. Time, capacity and uptime are those of active validators, fees of the primary
     network's. `seen` is filled before the tests are used."""
     tests: list[_Test] = []
-    if parts := params.node_ids:
-        nodes = _whole_ids(parts)
-        if nodes is None or params.sort_by in _SORTS:
-            tests.append(lambda one: any(part in node_text(one.node_id)[len(NODE_ID_PREFIX) :] for part in parts))
-        if params.subnet_id is not None:
-            tests.append(lambda one: one.subnet_id == params.subnet_id)
+    is_sorted, parts = params.sort_by in _SORTS, params.node_ids
+    if parts and (addresses or is_sorted or _whole_ids(parts) is None):
+        tests.append(lambda one: any(part in node_text(one.node_id)[len(NODE_ID_PREFIX) :] for part in parts))
+    if (parts or addresses) and params.subnet_id is not None:
+        tests.append(lambda one: one.subnet_id == params.subnet_id)
+    if addresses and is_sorted:
+        tests.append(lambda one: _pays(one, addresses))
     active: list[tuple[Callable[[Period], float], float | None, float | None]] = [
         (lambda one: max(0, one.end - now), params.min_time_remaining, params.max_time_remaining),
         (lambda one: one.capacity, params.min_delegation_capacity, params.max_delegation_capacity),
@@ -125,6 +131,11 @@ def _tests(params: NetworkValidatorsParams, now: int, seen: Mapping[bytes, Obser
         tests.append(lambda one: is_primary(one.subnet_id))
         tests.append(_between(lambda one: one.shares / 10_000, low, high))
     return tests
+
+
+def _pays(period: Period, addresses: Sequence[bytes]) -> bool:
+    owner = period.validation_owner
+    return owner is not None and not set(addresses).isdisjoint(owner.addresses)
 
 
 def _between(value: Callable[[Period], float], low: float | None, high: float | None) -> _Test:

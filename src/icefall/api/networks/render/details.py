@@ -11,6 +11,7 @@ from icefall.api.networks.schema.assets import BlsCredentials, ManagerDetails, O
 from icefall.api.networks.schema.transactions import BlockchainInfo, L1ValidatorOfTx
 from icefall.pchain.listing import ListedL1Move, ListedStaker, ListedTx
 from icefall.pchain.model import StakerState
+from icefall.pchain.transactions import reward_owner_of
 from icefall.wire.avm.types import Owners
 from icefall.wire.ids import NODE_ID_PREFIX, PRIMARY_NETWORK, id_text, short_id_text
 from icefall.wire.pvm import types as t
@@ -98,7 +99,7 @@ def _staking(network: PrimaryNetwork, staker: ListedStaker | None, unsigned: Any
     }
     if isinstance(unsigned, t.AddValidatorTx | t.AddPermissionlessValidatorTx):
         found["delegation_fee_percent"] = percent_text(unsigned.shares)
-    owner = getattr(unsigned, "validation_rewards_owner", None) or getattr(unsigned, "rewards_owner", None)
+    owner = reward_owner_of(unsigned)
     if owner is not None:
         found["reward_addresses"] = network.addresses(owner.addresses)
         if staker is not None and staker.state != StakerState.PENDING:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any, Literal
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from icefall.api.networks.network import PrimaryNetwork
 from icefall.api.networks.schema.assets import NetworkAsset, PlatformUtxoResult, RewardType
@@ -15,7 +16,6 @@ from icefall.wire.ids import PLATFORM_CHAIN, hash256, id_text, input_id
 from icefall.wire.pvm.codec import unpack_utxo
 from icefall.wire.pvm.types import PlatformInput, PlatformOutput, PlatformTx, StakeableInput
 from icefall.wire.text import checksum_hex
-from icefall.xchain.model import owners_of
 from icefall.xchain.outputs import ListedOutput, amount_of
 from icefall.xchain.ownership import Signers
 
@@ -149,14 +149,13 @@ def imported_utxo(
     """An output of another chain that an import consumed. Where the export was not seen (`made` is None), its owners
     are those who signed, and its block and time are 0."""
     if made is not None:
-        owners = owners_of(unpack_exported(made.raw).output)
-    else:
-        signatures = tx.credentials[position].signatures if position < len(tx.credentials) else ()
-        digest = hash256(tx.raw[: tx.unsigned_size])
-        try:
-            owners = tuple(_signers(signature, digest) for signature in signatures)
-        except WireError:  # no signature of any key
-            owners = ()
+        return replace(shared_utxo(network, made), utxo_bytes=UNSET)
+    signatures = tx.credentials[position].signatures if position < len(tx.credentials) else ()
+    digest = hash256(tx.raw[: tx.unsigned_size])
+    try:
+        owners = tuple(_signers(signature, digest) for signature in signatures)
+    except WireError:  # no signature of any key
+        owners = ()
     amount = given.input.input.amount if isinstance(given.input, StakeableInput) else given.input.amount
     return PlatformUtxoResult(
         addresses=network.addresses(owners),
@@ -166,8 +165,8 @@ def imported_utxo(
         amount=str(amount),
         asset_id=id_text(given.asset_id),
         asset=network.assets.amount(given.asset_id, amount),
-        block_number="0" if made is None else str(made.created_height),
-        block_timestamp=0 if made is None else made.created_time,
+        block_number="0",
+        block_timestamp=0,
         created_on_chain_id=id_text(source),
         consumed_on_chain_id=_P,
         consuming_tx_hash=id_text(row.txid),

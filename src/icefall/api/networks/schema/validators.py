@@ -10,6 +10,7 @@ from icefall.api.networks.params import (
     Addresses,
     DelegationStatus,
     FeePercent,
+    MaybeCurrency,
     NetworkName,
     NodeId,
     NodeIds,
@@ -28,6 +29,7 @@ from icefall.api.networks.schema.assets import BlsCredentials, NetworkAsset, Rew
 class NetworkValidatorsParams(RestParams, frozen=True):
     network: NetworkName
     node_ids: NodeParts = ()
+    reward_addresses: Addresses = ()
     subnet_id: OptionalId = None
     validation_status: ValidationStatus = None
     sort_by: ValidatorSort = "blockIndex"
@@ -70,6 +72,12 @@ class RewardsParams(RestParams, frozen=True):
     sort_order: SortOrder = "desc"
     page_token: PageToken = ""
     page_size: PageSize = 10
+
+
+class PaidRewardsParams(RewardsParams, frozen=True):
+    """Clients may name a currency, as for other lists; rewards have no prices here."""
+
+    currency: MaybeCurrency = None
 
 
 class L1ValidatorsParams(RestParams, frozen=True):

@@ -6,7 +6,7 @@ import { exportBox } from "../export.js";
 import { filteredList } from "../filters.js";
 import { Held, balances, history } from "../holdings.js";
 import { identicon } from "../identicon.js";
-import { proxyNote, proxyOf } from "../contract-state.js";
+import { proxyNote, proxyOf } from "../proxy.js";
 import { logList } from "../logs.js";
 import { newer } from "../newer.js";
 import { nftGrid } from "../nfts.js";

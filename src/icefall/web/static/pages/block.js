@@ -3,15 +3,12 @@ import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
 import { txColumns } from "../columns.js";
 import { gasPrice, percent, whole } from "../format.js";
-import { card, crumbs, exactTime, facts, header, id, list, quantity, steps, to } from "../parts.js";
-
-// The base fee of all gas goes to no one.
-const burnt = (block) => String(BigInt(block.baseFee) * BigInt(block.gasUsed));
+import { address, card, crumbs, exactTime, facts, header, id, list, quantity, steps, to } from "../parts.js";
 
 export async function render({ params, signal }) {
   const [chain, block, newest] = await Promise.all([
     chainOf(params.chain),
-    data(path`/v1/chains/${params.chain}/blocks/${params.id}`, {}, signal),
+    data(path`/v1/chains/${params.chain}/blocks/${params.id}/details`, {}, signal),
     data(path`/v1/chains/${params.chain}/blocks`, { pageSize: 1 }, signal),
   ]);
   const key = chain.chainId;
@@ -47,10 +44,12 @@ export async function render({ params, signal }) {
       facts([
         ["Time", exactTime(block.blockTimestamp)],
         ["Transactions", whole(block.txCount)],
+        block.size !== undefined && ["Size", `${whole(block.size)} bytes`],
         ["Gas used", `${whole(block.gasUsed)} of ${whole(block.gasLimit)} (${percent(block.gasUsed, block.gasLimit)})`],
         ["Base fee per gas", gasPrice(block.baseFee)],
         ["Fees spent", quantity(block.feesSpent, decimals, symbol, { full: true })],
-        ["Burnt fees", quantity(burnt(block), decimals, symbol, { full: true })],
+        block.feesBurned !== undefined && ["Burnt fees", quantity(block.feesBurned, decimals, symbol, { full: true })],
+        block.feeRecipient && ["Fee recipient", address(key, block.feeRecipient, { full: true })],
         block.gasCost !== "0" && ["Block gas cost", quantity(block.gasCost, decimals, symbol)],
         ["Hash", id(block.blockHash, { full: true, what: "block hash" })],
         [

@@ -2,7 +2,7 @@
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
 import { chainFigures } from "../chain-figures.js";
-import { blockColumns, txColumns } from "../columns.js";
+import { blockColumns, blockDetailColumns, txColumns } from "../columns.js";
 import { gasNow } from "../gas-now.js";
 import { newer } from "../newer.js";
 import { badge, blockLink, card, chainStatus, crumbs, facts, header, id, later, list, tabs, time, to } from "../parts.js";
@@ -63,10 +63,10 @@ export async function render({ params, query, signal, remember }) {
           load: () =>
             list({
               label: "Blocks",
-              columns: blockColumns(),
+              columns: [...blockColumns(), ...blockDetailColumns(token)],
               none: "No block is indexed yet.",
               load: async (pageToken) => {
-                const page = await data(path`/v1/chains/${key}/blocks`, { pageSize: 25, pageToken }, signal);
+                const page = await data(path`/v1/chains/${key}/blocks:listDetails`, { pageSize: 25, pageToken }, signal);
                 return { rows: page.blocks, next: page.nextPageToken };
               },
             }),

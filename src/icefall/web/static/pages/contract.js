@@ -1,8 +1,9 @@
 // A contract: what it is, who deployed it, what it did, its functions that read, its code and its interface.
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
-import { codeShown, proxyNote, proxyOf, readFunctions } from "../contract-state.js";
+import { codeShown, readFunctions } from "../contract-state.js";
 import { interfaceList } from "../interface.js";
+import { proxyNote, proxyOf } from "../proxy.js";
 import { logList } from "../logs.js";
 import { transferColumns, txColumns } from "../columns.js";
 import { crumbs, header, id, later, list, tabs, to } from "../parts.js";

@@ -2,7 +2,7 @@
 import { h } from "../dom.js";
 import { chainOf, data, path } from "../api.js";
 import { dateTime } from "../format.js";
-import { picture } from "../pictures.js";
+import { nftPicture } from "../pictures.js";
 import { address, badge, card, clip, crumbs, facts, header, id, to } from "../parts.js";
 
 const STATUS = { indexed: "complete", unindexed: "not fetched yet", unknown: "not known" };
@@ -28,7 +28,7 @@ export async function render({ params, signal }) {
     h(
       "div.nft-page",
       {},
-      picture(about.imageUri, name, { interactive: true }),
+      nftPicture(key, token, name),
       h(
         "div.page",
         {},

@@ -30,7 +30,17 @@ import {
 
 const TYPES = { 0: "legacy", 1: "access list", 2: "dynamic fee", 3: "blob", 4: "set code" };
 
-export async function render({ params, query, signal, remember }) {
+export async function render(about) {
+  try {
+    return await indexed(about);
+  } catch (error) {
+    const page = error.status === 404 && (await (await import("../pending.js")).pendingPage(about));
+    if (page) return page;
+    throw error;
+  }
+}
+
+async function indexed({ params, query, signal, remember }) {
   const [chain, whole_] = await Promise.all([
     chainOf(params.chain),
     data(path`/v1/chains/${params.chain}/transactions/${params.hash}`, {}, signal),

@@ -1,6 +1,6 @@
 // A form that creates a webhook, of any of the three kinds.
 import { h } from "../dom.js";
-import { change, chains, data, hasNode } from "../api.js";
+import { call, chains, data, hasNode } from "../api.js";
 import { card, clip, crumbs, empty, header, later } from "../parts.js";
 import { networkName } from "../network.js";
 import { EVENT_TYPES, WEBHOOKS, area, changeForm, check, checks, contents, input, number, owner, select, spaced, toWebhook, words } from "../webhooks.js";
@@ -58,7 +58,7 @@ function formOf(type, about) {
     const given = { eventType: type, url: field("url"), name: field("name"), description: field("description"), ordered: field("ordered"), ...read(field, element) };
     const start = number(field("start"));
     if (start !== undefined) given.startBlock = start;
-    const made = await change("POST", WEBHOOKS, given, about.signal);
+    const made = await call("POST", WEBHOOKS, given, about.signal);
     location.hash = toWebhook(made.id);
   };
   const common = [

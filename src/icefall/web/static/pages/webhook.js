@@ -1,6 +1,6 @@
 // One webhook: its state, what became of its messages, and what can be done about them.
 import { h } from "../dom.js";
-import { change, data } from "../api.js";
+import { call, data } from "../api.js";
 import { whole } from "../format.js";
 import { badge, clip, crumbs, current, facts, figures, header, id, later, list } from "../parts.js";
 import { messagePart, replayForm } from "../webhook-messages.js";
@@ -58,16 +58,16 @@ function stateCard(webhook, names, messages, again, signal) {
   const said = h("div");
   const isActive = webhook.status === "active";
   const sendTest = async () => {
-    await change("POST", target(webhook.id, ":test"), undefined, signal);
+    await call("POST", target(webhook.id, ":test"), undefined, signal);
     messages.redraw();
     return "A test is on its way: it is the first of the messages.";
   };
   const switchOff = async () => {
-    await change("DELETE", target(webhook.id), undefined, signal);
+    await call("DELETE", target(webhook.id), undefined, signal);
     again();
   };
   const switchOn = async () => {
-    await change("PATCH", target(webhook.id), { status: "active" }, signal);
+    await call("PATCH", target(webhook.id), { status: "active" }, signal);
     again();
   };
   // A webhook may be switched off while it is looked at.
@@ -139,7 +139,7 @@ function addressesCard(webhook, signal) {
   const draw = () => place.replaceChildren(later(() => addressList(webhook, draw, said, signal), { rows: 3, hideEmpty: false }));
   const added = async (read, form) => {
     const { length } = words(read("addresses"));
-    await change("PATCH", target(webhook.id, "/addresses"), { addresses: words(read("addresses")) }, signal);
+    await call("PATCH", target(webhook.id, "/addresses"), { addresses: words(read("addresses")) }, signal);
     form.reset();
     draw();
     return length === 1 ? "The address is watched from the next block on." : "They are watched from the next block on.";
@@ -156,7 +156,7 @@ function addressesCard(webhook, signal) {
 
 function addressList(webhook, redraw, said, signal) {
   const remove = (address) => async () => {
-    await change("DELETE", target(webhook.id, "/addresses"), { addresses: [address] }, signal);
+    await call("DELETE", target(webhook.id, "/addresses"), { addresses: [address] }, signal);
     redraw();
   };
   return list({
@@ -178,7 +178,7 @@ function editForm(webhook, again, signal) {
   const changed = async (read) => {
     const given = { name: read("name"), description: read("description"), url: read("url") };
     if (isEvm(webhook)) Object.assign(given, { includeLogs: read("logs"), includeInternalTxs: read("internals") });
-    await change("PATCH", target(webhook.id), given, signal);
+    await call("PATCH", target(webhook.id), given, signal);
     again();
   };
   const fields = [

@@ -1,6 +1,6 @@
 // The webhooks of the caller, and the secret that their messages are signed with.
 import { h } from "../dom.js";
-import { change, data, maybe } from "../api.js";
+import { call, data, maybe } from "../api.js";
 import { whole } from "../format.js";
 import { clip, crumbs, empty, facts, header, id, later, list } from "../parts.js";
 import { WEBHOOKS, action, chainNames, counts, eventType, moment, owner, select, spaced, statusBadge, toWebhook } from "../webhooks.js";
@@ -96,7 +96,7 @@ function secretCard(signal) {
     found ? show(found) : place.replaceChildren(empty("There is none yet: the first webhook makes one."));
   };
   const rotate = async () => {
-    show(await change("POST", `${WEBHOOKS}:generateOrRotateSharedSecret`, undefined, signal));
+    show(await call("POST", `${WEBHOOKS}:generateOrRotateSharedSecret`, undefined, signal));
     return "This is the new secret. For 24 hours webhook-signature has the signature of the one before, too.";
   };
   return spaced(

@@ -1,0 +1,1 @@
+-- The tables of a file stay as they are: here a list is a table without a second copy of its key.

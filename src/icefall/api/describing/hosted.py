@@ -31,6 +31,7 @@ DIFFERENCES: dict[str, str] = {
     "GET /v1/apiUsageMetrics": "there are no organisations: counts are by key",
     "GET /v1/chains": "the chains that are indexed here",
     "POST /v1/chains/{chainId}/nfts/collections/{address}/tokens/{tokenId}:reindex": "with a key, or from this machine",
+    "GET /v1/networks/{network}/rewards": "currency is ignored: rewards have no prices",
     "GET /v1/health-check": "details name stores and chains of this installation",
     "GET /v2/health-check": "details name stores and chains of this installation",
     "GET /v1/operations/{operationId}": "metadata also has progress, rows and expiresAt",
@@ -43,18 +44,15 @@ DIFFERENCES: dict[str, str] = {
 }
 # Operations that newer clients have besides, by their labels.
 NEWER = {"GET /v2/icm/timeseries": "getICMTimeseries", "GET /v2/icm/summary": "getICMSummary"}
-_NOT_YET = "not yet"
 # Why an operation is not served, by the beginning of its path.
 REASONS: dict[str, str] = {
     "/v1/chains/{chainId}/contracts/{address}": "changes data of the hosted service; names come from the chain",
-    "/v1/icm/": _NOT_YET,
     "/v1/media/": "stores images for the hosted service's own pages",
     "/v1/notifications/": "push messages to the hosted service's own app; webhooks do the same for servers",
     "/v1/primaryNetworkRpcUsageMetrics": "usage of the hosted service's RPC nodes",
     "/v1/rpcUsageMetrics": "usage of the hosted service's RPC nodes",
     "/v1/signatureAggregator/": "needs connections to validators, which only a node has",
     "/v1/subnetRpcUsageMetrics": "usage of the hosted service's RPC nodes",
-    "/v1/teleporter/": _NOT_YET,
     "/v2/chains/43114/btcb/": "about one token of one chain; token holders answer it for any token",
 }
 _PARAMETER = re.compile(r"\{\w+\}")

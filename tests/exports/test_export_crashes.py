@@ -126,7 +126,7 @@ def test_a_job_goes_on_wherever_its_process_is_killed(
 
 
 def test_another_process_takes_a_job_over_when_the_first_is_gone(installation: Installation) -> None:
-    """A process with another folder leaves the job alone at first, and begins it anew later; the first one ends nothing."""
+    """A process with another folder leaves the job alone first, and takes it over later; the first one ends nothing."""
 
     async def run(scene: Scene) -> None:
         job = await ordered(scene)

@@ -22,8 +22,11 @@ from icefall.db.engine import BlockingReader, StoreDenied
 from icefall.errors import Unavailable
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.status import decode_status
+from icefall.node.store import read_meta
+from icefall.observe.log import Log
 from icefall.webhooks.delivering import Delivery, OutboxReader, StoredEvent, primary_outbox_reader
 from icefall.webhooks.model import EVM_ACTIVITY, Message, Webhook
+from icefall.wire.ids import network_name
 
 _LOOK_EVERY_S = 5.0  # for the store of a node that was not there at the start
 _STOP_LIMIT_S = 4.0  # for attempts that are being made; those that are cut off are made again
@@ -46,7 +49,7 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
         parts = WebhookParts(config, stores, reader)
         opened.callback(parts.close)
         served = ServedChains(config, stores, shared=None if with_engine else reader, log=log, with_state=True)
-        sources = _Sources(config, stores, served.directory, is_ready=with_engine)
+        sources = _Sources(config, stores, served.directory, log, is_ready=with_engine)
         opened.callback(sources.close)
         delivery = Delivery(
             parts.registry,
@@ -77,10 +80,11 @@ class _Sources:
     """What messages are made of: the chains that are served now, and the primary network from when there is a node's
     store. `is_ready`: there is one already."""
 
-    def __init__(self, config: Config, stores: Stores, chains: ChainDirectory, *, is_ready: bool) -> None:
+    def __init__(self, config: Config, stores: Stores, chains: ChainDirectory, log: Log, *, is_ready: bool) -> None:
         self._config = config
         self._stores = stores
         self._chains = chains
+        self._log = log
         self._is_ready = is_ready
         self._network: PrimaryNetwork | None = None
         self._node: BlockingReader | None = None
@@ -98,11 +102,28 @@ class _Sources:
             return
         self._look_at = now + _LOOK_EVERY_S
         try:
-            if self._is_ready or StoreName("node") in self._stores.names():
-                self._network = served_network(self._config, self._stores)
-                self._node = self._stores.node_reader()
+            if not self._is_ready and StoreName("node") not in self._stores.names():
+                return
+            node = self._stores.node_reader()
+            if self._is_of_this_network(node):
+                self._network, self._node = served_network(self._config, self._stores), node
         except StoreDenied:  # a reader whose grants leave the node out still delivers what is about EVM chains
             self._look_at = float("inf")
+
+    def _is_of_this_network(self, node: BlockingReader) -> bool:
+        """Whether the store is of the network that is set. Addresses and assets in messages would be wrong else, so
+        none is sent, and the error says what to set."""
+        stored = read_meta(node, "network_id")
+        if stored is None or int(stored) == self._config.network_id:
+            return True
+        node.close()
+        name = network_name(int(stored))
+        self._log.error(
+            f"messages about the primary network are not sent: its store is of network {name}, "
+            f"so start with --network-id={name}, and with --genesis-file where Icefall does not ship its genesis"
+        )
+        self._look_at = float("inf")
+        return False
 
     async def body(self, webhook: Webhook, message: Message, event: StoredEvent) -> bytes:
         if webhook.event_type == EVM_ACTIVITY:

@@ -36,6 +36,7 @@ UP_ONLY, INDEX_ONLY, EXPLORER_ONLY = ("up", ALL), ("index", ALL), ("up", "data",
 SERVING = ("up", "node", "data", "metrics", ALL)
 RUNNING = ("up", "node", "data", "metrics", "index", "webhooks", "exports", ALL)
 OF_NODE, OF_DATA, OF_METRICS = ("up", "node", ALL), ("up", "data", ALL), ("up", "metrics", ALL)
+OF_NETWORK = ("up", "node", "webhooks", ALL)  # what tells which network it is
 OF_SERVICES, OF_INDEXER, OF_WRITERS = ("up", "data", "metrics", ALL), ("up", "index", ALL), ("up", "node", "index", ALL)
 OF_REPLICAS = (*SERVING[:-1], "status", ALL)
 # The verbs that use the settings of a group; a setting may name others. A verb refuses settings it does not use.
@@ -212,11 +213,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     replica_lag_max: Annotated[types.ReplicaLag, Setting(
         "10s", "Age of a replica's rows above which the next replica is read instead, and then --store.", OF_REPLICAS)]
 
-    network_id: Annotated[types.NetworkId, Setting("local", "Network to run or to follow.", group="Network")]
+    network_id: Annotated[types.NetworkId, Setting(
+        "local", "Network to run or to follow.", OF_NETWORK, group="Network")]
     network_name: Annotated[str, types.or_empty(types.choice(NetworkName)), Setting(
         "", "Name of this network at /v1/networks/, besides its own; empty: its own if it is one of them, else fuji.",
-        UP_ONLY)]
-    genesis_file: Annotated[types.Path, Setting("", "Genesis of a network that Icefall does not ship.")]
+        ("up", "webhooks", ALL))]
+    genesis_file: Annotated[types.Path, Setting("", "Genesis of a network that Icefall does not ship.", OF_NETWORK)]
     upstream: Annotated[types.Urls, Setting("", "Nodes to follow; none runs a network of its own.")]
     tx_fee: Annotated[types.Amount, Setting("1000000", "Fee of a transaction, in nAVAX.")]
     create_asset_tx_fee: Annotated[types.Amount, Setting("1000000", "Fee of creating an asset, in nAVAX.")]

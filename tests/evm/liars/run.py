@@ -1,8 +1,8 @@
 """Runs tokens that lie for as long as wanted: `python -m tests.evm.liars.run --store sqlite --tokens 200 --blocks 60`.
 
 The chain grows and reorganises while it is followed into each store by a process of its own, which is killed at any
-moment. Then it is indexed from scratch. All stores must agree, table by table and in every name, and every balance of
-every holder at every block must be what balanceOf returns.
+moment. Then it is indexed from scratch. All stores must agree, table by table, in every name and in every answer about
+balances, owners, tokens and holders, and every balance of every holder at every block must be what balanceOf returns.
 """
 
 import argparse
@@ -22,11 +22,13 @@ from tests.evm.adversarial.nodes import Node, anvil, geth
 from tests.evm.digest import HOLDERS, logical_rows
 from tests.evm.indexed import Indexing, open_store
 from tests.evm.liars import follow
+from tests.evm.liars.answers import answers, differing
 from tests.evm.liars.checking import Result, UntrueChain, audited, compare, compare_ids, following
 from tests.postgres.server import URL, server_url
 from tests.store.opened import tables_of
 
 from icefall.db.engine import Transaction
+from icefall.evm.auditing.audit import finish_audits
 from icefall.evm.storing.store import ChainStore
 
 REORG_DEPTH_MAX = 3
@@ -115,6 +117,7 @@ async def indexed(node: Node, path: Path) -> None:
     """Index the chain to its end, with audits and names."""
     async with following(node, path) as found:
         await audited(node, found, WAIT_LIMIT_S)
+        await finish_audits(found.follower.auditor, found.store)
         await read_names(found)
 
 
@@ -211,6 +214,14 @@ def differing_tables(live: Path, fresh: Path) -> list[str]:
     return [table for table in one if table not in left_out and one[table] != other[table]]
 
 
+def differing_answers(node: Node, chain: UntrueChain, folder: Path, live: Path, fresh: Path) -> list[str]:
+    """The requests to which two stores of the chain answer differently."""
+    nfts = [address for address, token in chain.id_tokens.items() if token.has_owners]
+    of = [answers(path, node, folder, [*chain.all_tokens], chain.holders, nfts) for path in (live, fresh)]
+    print(f"{live.name} and {fresh.name}: {len(of[0])} answers compared", flush=True)
+    return differing(*of)
+
+
 def run(
     folder: Path, stores: Sequence[str], fresh: Sequence[str], size: Size, *, on_anvil: bool
 ) -> list[tuple[str, Result]]:
@@ -231,6 +242,7 @@ def run(
         for path in (*lives, *freshes[1:]):
             for table in differing_tables(path, freshes[0]):
                 results[0][1].wrong.append(f"{path.name} and {freshes[0].name} differ in {table}")
+            results[0][1].wrong.extend(differing_answers(node, chain, folder, path, freshes[0]))
     return results
 
 

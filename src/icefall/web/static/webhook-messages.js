@@ -76,7 +76,7 @@ function columns(webhook, names, redraw, said, signal) {
       name: "",
       on: "rest",
       right: true,
-      cell: (row) => (row.status === "pending" ? null : action("Send again", replay(row), said)),
+      cell: (row) => (["delivered", "failed"].includes(row.status) ? action("Send again", replay(row), said) : null),
     },
   ];
 }

@@ -40,6 +40,30 @@ def test_wide_screens_are_used(shared: Tab) -> None:
     assert shared.overflow() <= 0
 
 
+def test_the_gas_price_fills_the_place_beside_what_a_chain_is(shared: Tab) -> None:
+    shared.go(L1)
+    gas, about = (bounds(shared, f"main section:has(h2:text-is('{name}'))") for name in ("Gas price", "About"))
+    assert gas["right"] < about["left"]
+
+
+@pytest.mark.parametrize(("where", "width"), [(f"{L1}/address/{BUSY}", 375), (f"{L1}/tx/{REVERTED}", 375), (L1, 1440)])
+def test_the_picture_of_an_address_stands_beside_it(where: str, width: int, shared: Tab) -> None:
+    """Also where the address takes two lines; and there is room between them."""
+    shared.look(width, "dark")
+    shared.go(where)
+    shown = shared.page.locator("main .who:has(> .identicon):has(> .id)").locator("visible=true")
+    found = shown.first.evaluate(
+        """one => {
+            const [mark, text] = [one.querySelector('.identicon'), one.querySelector('.id > *')];
+            const [of, first] = [mark.getBoundingClientRect(), text.getClientRects()[0]];
+            return [of.bottom > first.top && of.top < first.bottom, first.left - of.right];
+        }"""
+    )
+    assert found[0], "on the same line"
+    assert 4 <= found[1] <= 12
+    assert shared.overflow() <= 0
+
+
 def test_failures_are_marked_and_successes_are_not(shared: Tab) -> None:
     shared.go(f"{L1}?tab=failed")
     rows = shared.page.locator("#tab-panel tbody tr")

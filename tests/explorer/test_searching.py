@@ -45,6 +45,8 @@ SEARCHES = [
     ("corded", "#/chain/43112", "one"),
     ("demo", "#/chain/3210042", "several"),
     (RICH[2:], f"#/network/address/{RICH[2:]}", "one"),
+    ("avax", "#/chain/43112", "one"),  # the symbol of its native token
+    ("coin", "#/chain/3210042/token/", "several"),
 ]
 
 

@@ -37,7 +37,7 @@ export async function render({ params, query, signal, remember }) {
     h(
       "div.columns",
       {},
-      card("Activity", now(chain, signal)),
+      h("div.page", {}, card("Activity", now(chain, signal)), later(() => gasNow(key, signal), { rows: 2 })),
       card(
         "About",
         facts([
@@ -52,7 +52,6 @@ export async function render({ params, query, signal, remember }) {
         ]),
       ),
     ),
-    later(() => gasNow(key, signal), { rows: 2 }),
     blockAtTime(key, signal),
     tabs(
       `Content of ${name}`,

@@ -46,6 +46,7 @@ from icefall.db.sqlite import SqliteStore
 from icefall.evm.enriching.loops import EnrichSettings, rounds_of
 from icefall.evm.enriching.nft_loop import NftSettings
 from icefall.evm.enriching.nft_outcomes import EnrichCounts
+from icefall.evm.enriching.pictures import Pictures
 from icefall.evm.enriching.selectors import method_names
 from icefall.evm.reading.balances import StateReader
 from icefall.evm.reading.directory import ChainDirectory, ChainInfo, EvmChain, TokenInfo
@@ -270,6 +271,7 @@ class InProcess:
             Dialect: dialect,
             Pages: Pages(msgspec.json.encode(self.document), ""),
             Paging: self.paging,
+            Pictures: Pictures(directory / "pictures", 0, ""),
         }
         meters = CallCounters(counter_labels(rows), None)
         paths = routes_of(rows, lambda _: True, services, dialect, meters)

@@ -67,7 +67,8 @@ def test_a_signal_ends_it_after_running_calls(tmp_path: Path, number: signal.Sig
     (plugins / f"{VM_TEXT}.py").write_text(SLOW_PLUGIN)
     with serving("up", tmp_path, "--api-admin-enabled", f"--plugin-dir={plugins}") as server:
         everybody = family(server.process.pid)
-        assert len(everybody) == 6  # supervisor, engine, a worker for each of three listeners, delivery of webhooks
+        # The supervisor, the engine, a worker for each of three listeners, delivery of webhooks, and exports.
+        assert len(everybody) == 7
         assert_can_fork(everybody[0].pid, server.data_dir)
         answers: list[Reply] = []
         thread = slow_call(server, plugins, answers)

@@ -75,7 +75,7 @@ def covered(full: FullBlock) -> Any:
     """What hashes cover, or several answers repeat. The rest is not used, or is optional."""
     txs = [msgspec.structs.replace(tx, gas_price=0, chain_id=tx.type_id and tx.chain_id) for tx in full.block.txs]
     receipts = [msgspec.structs.replace(receipt, gas_price=0, contract=b"") for receipt in full.receipts]
-    return msgspec.structs.replace(full.block, txs=tuple(txs), unknown_fields=False), receipts
+    return msgspec.structs.replace(full.block, txs=tuple(txs), unknown_fields=False, size=None), receipts
 
 
 @pytest.mark.parametrize("chain", CHAINS)

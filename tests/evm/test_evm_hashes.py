@@ -83,7 +83,7 @@ def changed(value: Any) -> Any:
 HEADER = [
     name
     for name in DecodedBlock.__struct_fields__
-    if name not in ("txs", "unknown_fields", "withdrawals", "ext_data", "block_hash")
+    if name not in ("txs", "unknown_fields", "withdrawals", "ext_data", "block_hash", "size")
 ]
 
 

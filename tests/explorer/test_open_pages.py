@@ -89,7 +89,7 @@ def test_all_rows_of_a_list_can_be_reached_with_one_key(explorer: Tab) -> None:
 def test_a_page_of_a_list_that_fails_is_asked_for_again(explorer: Tab) -> None:
     explorer.open(L1)
     page = explorer.page
-    page.route("**/blocks?*pageToken=*", unavailable)
+    page.route("**/blocks:listDetails*pageToken=*", unavailable)
     more = page.get_by_role("button", name="Show more")
     for _ in range(2):
         more.click()

@@ -132,7 +132,9 @@ def counted_apps(data_dir: Path, stores: Stores) -> Iterator[CountedApps]:
             patch.setattr(f"icefall.compose.{module}.stores_of", lambda _: stores)
         patch.setattr(Freshness, "stale_result", lambda *_: None)  # the copy gets older while tests run
         patch.setattr("icefall.api.http.app.AnswerCache", NothingCached)  # statements are to be counted
-        patch.setattr("icefall.compose.stored_platform._LOOK_EVERY_S", float("inf"))  # for the store of a node
+        # A worker looks for the store of a node, and at what its chains are linked by, every few seconds.
+        patch.setattr("icefall.compose.stored_platform._LOOK_EVERY_S", float("inf"))
+        patch.setattr("icefall.evm.reading.directory.LINK_CHECK_S", float("inf"))
         apps = {
             NODE: node_app(config),
             DATA: data_app(config, with_engine=True),

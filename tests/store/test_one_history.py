@@ -46,6 +46,7 @@ from icefall.db.sqlite import SqliteReader
 from icefall.errors import IcefallError
 from icefall.evm.deriving.messages import messenger_event
 from icefall.evm.deriving.packing import packed
+from icefall.evm.enriching.pictures import Pictures
 from icefall.evm.model import ERC20, BlockRows
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.reading import live
@@ -206,6 +207,7 @@ class Scene:
             MetricsClock: MetricsClock(FixedTime.time),
             Dialect: INTERFACE,
             AccessReader: AccessReader(self._access),
+            Pictures: Pictures(self._data_dir / "pictures", 0, ""),
             CounterSource: CounterSource(
                 self._data_dir / "counters", [], "0", DATA, ProcessReader(0), data_dir=self._data_dir / "none"
             ),

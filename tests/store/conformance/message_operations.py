@@ -55,7 +55,7 @@ async def _held(store: Store) -> list[Any]:
     """Who held some tokens, throughout some blocks and at some time in them."""
     reader, blocks = HoldingReader(store), range(1, 1 << 40)
     found: list[Any] = []
-    for standard, table in ((1, "erc20_holding"), (2, "nft_held")):
+    for standard, table in ((1, "erc20_holding"), (2, "nft_held"), (3, "erc1155_holding")):
         tokens = {row[0] for row in await store.rows(f"select token_address from {table}")}
         for token in sorted(tokens)[:PAGE]:
             for throughout in (True, False):

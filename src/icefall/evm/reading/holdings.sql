@@ -6,12 +6,13 @@ select o.token_id, o.block, o.owner, o.before from nft_owner o
 where o.token = (select id from address where address = :address)
     and (o.token_id, o.block) > (:token_id, :block) order by o.token_id, o.block limit :limit;
 
--- Who had an amount of which ID of a token, former holders too.
+-- Who had an amount of which ID of a token, former holders too. The token has one address, which is part of the key and
+-- so of the order.
 -- name: holdings_of_{by_id}
 select h.since, h.holder, h.token_id, h.baseline from {by_id}_holding h
 where h.token = (select id from address where address = :address)
     and (h.since, h.holder, h.token_id) > (:since, :holder, :token_id)
-order by h.since, h.holder, h.token_id limit :limit;
+order by h.since, h.holder, h.token_address, h.token_id limit :limit;
 
 -- The balances of an ID in the blocks up to the last one in question.
 -- name: balances_of_{by_id}

@@ -1,6 +1,7 @@
 """A running AvalancheGo, which the caller names: tests and benchmarks beside a real node."""
 
 import json
+import os
 import subprocess
 import time
 import urllib.request
@@ -9,9 +10,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.server import JSON_TYPE
 
+PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
 _START_S, _POLL_S = 120.0, 0.1
+
+
+def avalanchego() -> str:
+    """The program that tests run beside ours; without it the calling test is skipped."""
+    named = os.environ.get(PROGRAM, "")
+    if not named:
+        pytest.skip(f"{PROGRAM} does not name an AvalancheGo")
+    return named
 
 
 class GoNode:

@@ -10,10 +10,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from bench.history import signed_export
 from bench.ledger import X_CHAIN, issue, richest
-from tests.go_node import GoNode, go_node
+from tests.go_node import GoNode, avalanchego, go_node
 from tests.pchain.live_comparison import Compared
 from tests.pchain.live_drawing import KEYS, KINDS, STAKE_S_MIN, LiveDrawing, surroundings
 from tests.pchain.naive_chain import NaiveChain
@@ -28,7 +27,6 @@ from icefall.wire.pvm.codec import unpack_block, unpack_genesis, unpack_utxo
 from icefall.wire.text import checksum_hex
 from icefall.wire.text.bech32 import address_text
 
-PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
 STEPS = int(os.environ.get("ICEFALL_FUZZ_LIVE_STEPS", "15"))
 AVAX = 10**9
@@ -120,10 +118,9 @@ class LiveChain:
 
 
 def test_a_drawn_history_is_the_same_in_both(tmp_path: Path) -> None:
-    go = os.environ.get(PROGRAM, "")
-    if not go:
-        pytest.skip(f"{PROGRAM} does not name an AvalancheGo")
-    with go_node(go, tmp_path / "go", f"--min-stake-duration={STAKE_S_MIN}s", "--uptime-requirement=0") as node:
+    with go_node(
+        avalanchego(), tmp_path / "go", f"--min-stake-duration={STAKE_S_MIN}s", "--uptime-requirement=0"
+    ) as node:
         following = [f"--upstream={node.url()}", "--index-enabled=true", "--network-id=local"]
         with serving("node", tmp_path / "icefall", *following) as server:
             addresses = [address_text("P", "local", address) for address in KEYS]

@@ -5,14 +5,12 @@ Transactions are sent through Icefall, as by a client that has it for its node.
 """
 
 import json
-import os
 import subprocess
 import time
 from pathlib import Path
 
-import pytest
 from tests.counterparts import npm_project, program
-from tests.go_node import GoNode, go_node
+from tests.go_node import GoNode, avalanchego, go_node
 from tests.pchain.live_comparison import Compared
 from tests.platform_wallet import ADDRESS_TEXT, PlatformWallet, genesis_signers
 from tests.server import Server, serving
@@ -21,7 +19,6 @@ from tests.waiting import LIMIT_S
 from icefall.wire.ids import NODE_ID_PREFIX, hash256, id_from_text, id_text, short_id_text
 from icefall.wire.pvm.warp import first_validation_id
 
-PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
 SCRIPTS = Path(__file__).parent.parent / "e2e" / "js"
 AVAX = 10**9
 _FLAGS = ("--min-stake-duration=10s", "--uptime-requirement=0")
@@ -29,10 +26,7 @@ _POLL_S = 0.2
 
 
 def test_both_have_the_same_chain_after_every_transaction(tmp_path: Path) -> None:
-    go = os.environ.get(PROGRAM, "")
-    if not go:
-        pytest.skip(f"{PROGRAM} does not name an AvalancheGo")
-    with go_node(go, tmp_path / "go", *_FLAGS) as node:
+    with go_node(avalanchego(), tmp_path / "go", *_FLAGS) as node:
         following = [f"--upstream={node.url()}", "--index-enabled=true", "--network-id=local"]
         with serving("node", tmp_path / "icefall", *following) as server:
             compared = Compared(node, server, [ADDRESS_TEXT])

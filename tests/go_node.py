@@ -5,7 +5,7 @@ import os
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import pytest
 from tests.server import JSON_TYPE
 
 PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
+LOCAL = ("--network-id=local", "--sybil-protection-enabled=false")
 _START_S, _POLL_S = 120.0, 0.1
 
 
@@ -49,16 +50,15 @@ class GoNode:
 
 
 @contextmanager
-def go_node(program: str, folder: Path, *flags: str) -> Iterator[GoNode]:
-    """Run the program as a local network of one node, which continues where it was if the folder is one of before."""
+def go_node(program: str, folder: Path, *flags: str, network: Sequence[str] = LOCAL) -> Iterator[GoNode]:
+    """Run the program as a network of one node, which continues where it was if the folder is one of before."""
     folder.mkdir(exist_ok=True)
     (folder / "process.json").unlink(missing_ok=True)
     with (folder / "terminal.txt").open("wb") as terminal:
         process = subprocess.Popen(
             [
                 program,
-                "--network-id=local",
-                "--sybil-protection-enabled=false",
+                *network,
                 "--index-enabled=true",
                 "--fd-limit=15000",
                 f"--data-dir={folder}",

@@ -5,11 +5,20 @@ It spends one output after another: what is left of each belongs to the key agai
 
 import json
 import time
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from icefall.wire.avm.types import Credential, Owners, TransferInput, TransferOutput
 from icefall.wire.genesis.network import packaged_genesis
-from icefall.wire.ids import LOCAL_FUNDED_ADDRESS, LOCAL_ID, PRIMARY_NETWORK, hash256, id_text, node_id_from_text
+from icefall.wire.ids import (
+    LOCAL_FUNDED_ADDRESS,
+    LOCAL_ID,
+    PRIMARY_NETWORK,
+    hash256,
+    id_text,
+    network_hrp,
+    node_id_from_text,
+)
 from icefall.wire.keys import address_of, private_key_from_text, sign
 from icefall.wire.packer import VERSION_BYTES
 from icefall.wire.pvm import types as t
@@ -17,6 +26,7 @@ from icefall.wire.pvm.bodies import pack_unsigned
 from icefall.wire.pvm.codec import pack_tx, unpack_utxo
 from icefall.wire.pvm.parts import pack_transferable_output
 from icefall.wire.text import checksum_hex
+from icefall.wire.text.bech32 import address_text
 
 SECRET = private_key_from_text("PrivateKey-ewoqjP7PxY4yr3iLTpLisriqt94hdyDFNgchSxGGztUrTXtNN")
 ADDRESS = address_of(SECRET)
@@ -43,10 +53,12 @@ def genesis_signers() -> list[tuple[bytes, t.BlsSigner]]:
 
 
 class PlatformWallet:
-    """`node` takes the transactions. `owner` are the key alone."""
+    """`node` takes the transactions of the network. `owner` are the key alone."""
 
-    def __init__(self, node: CalledNode) -> None:
+    def __init__(self, node: CalledNode, network_id: int = LOCAL_ID) -> None:
         self._node = node
+        self.network_id = network_id
+        self.address_text = address_text("P", network_hrp(network_id), ADDRESS)
         self.owner = Owners(0, 1, (ADDRESS,))
         self._utxo = self._richest()
         self.asset_id = self._utxo.asset_id
@@ -57,7 +69,7 @@ class PlatformWallet:
         return answer["result"]
 
     def _richest(self) -> t.PlatformUtxo:
-        texts = self.call("getUTXOs", {"addresses": [ADDRESS_TEXT]})["utxos"]
+        texts = self.call("getUTXOs", {"addresses": [self.address_text]})["utxos"]
         plain = [utxo for utxo in map(unpack_utxo, map(checksum_hex.decode, texts)) if _amount(utxo)]
         return max(plain, key=_amount)
 
@@ -72,7 +84,7 @@ class PlatformWallet:
         change = self.output(amount - used - paid - FEE)
         outputs = tuple(sorted((change, *more), key=pack_transferable_output))
         self._change = outputs.index(change)
-        return LOCAL_ID, bytes(32), outputs, (spent,), b""
+        return self.network_id, bytes(32), outputs, (spent,), b""
 
     def issue(self, body: t.PlatformBaseTx) -> bytes:
         """Sign and send a transaction, and wait until it is accepted; its ID."""
@@ -133,17 +145,32 @@ class PlatformWallet:
     def disable(self, validation_id: bytes) -> bytes:
         return self.issue(t.DisableL1ValidatorTx(*self.base(), validation_id, (0,)))
 
-    def convert(self, subnet_id: bytes, balances: list[int]) -> bytes:
-        """Make the subnet an L1, with validators of made-up names and keys of the genesis."""
+    def register(self, balance: int, proof: bytes, message: bytes) -> bytes:
+        return self.issue(t.RegisterL1ValidatorTx(*self.base(balance), balance, proof, message))
+
+    def set_weight(self, message: bytes) -> bytes:
+        return self.issue(t.SetL1ValidatorWeightTx(*self.base(), message))
+
+    def convert(
+        self,
+        subnet_id: bytes,
+        balances: list[int],
+        signers: Sequence[t.BlsSigner] = (),
+        manager: tuple[bytes, bytes] | None = None,
+    ) -> bytes:
+        """Make the subnet an L1, with validators of made-up names. Without signers they have keys of the genesis; the
+        manager is a chain and the address of a contract there."""
         committee = t.Committee(1, (ADDRESS,))
         names = sorted(hash256(b"validator %d" % number)[:20] for number in range(len(balances)))
-        signers = [signer for _, signer in genesis_signers()]
         validators = tuple(
             t.ConvertedValidator(node_id, 100, balance, signer, committee, committee)
-            for node_id, balance, signer in zip(names, balances, signers, strict=False)
+            for node_id, balance, signer in zip(
+                names, balances, signers or [signer for _, signer in genesis_signers()], strict=False
+            )
         )
         base = self.base(sum(balances))
-        return self.issue(t.ConvertSubnetToL1Tx(*base, subnet_id, subnet_id, b"manager", validators, (0,)))
+        chain_id, address = manager or (subnet_id, b"manager")
+        return self.issue(t.ConvertSubnetToL1Tx(*base, subnet_id, chain_id, address, validators, (0,)))
 
 
 def _amount(utxo: t.PlatformUtxo) -> int:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from tests.go_node import GoNode
@@ -31,6 +32,11 @@ class Compared:
 
     def ask_go(self, method: str, params: dict[str, Any]) -> Any:
         return self._ask(self._nodes[0], method, params)
+
+    def chain_time(self) -> int:
+        """The time of the newest block, in Unix seconds."""
+        text = self.ask_go("getTimestamp", {})["result"]["timestamp"]
+        return int(datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp())
 
     def _ask(self, node: Any, method: str, params: dict[str, Any]) -> Any:
         return node.call("/ext/bc/P", f"platform.{method}", params)
@@ -87,6 +93,6 @@ class Compared:
             assert time.monotonic() < deadline, "Icefall does not follow"
             time.sleep(_POLL_S)
         for question, answer in states[0].items():
-            assert states[1][question] == answer, f"{question} at height {height}"
+            assert states[1][question] == answer, f"{question} at height {height}: {states[1][question]}, AvalancheGo {answer}"
         self.heights.add(height)
         return height

@@ -94,14 +94,16 @@ def signed_transfer(chain_id: bytes, utxo: Utxo, pays: list[tuple[int, bytes]]) 
     return _signed(BaseTx(NETWORK_ID, chain_id, ordered, (spent,), b""))
 
 
-def signed_export(chain_id: bytes, utxo: Utxo, to: bytes, pays: list[tuple[int, Owners]]) -> Tx:
+def signed_export(
+    chain_id: bytes, utxo: Utxo, to: bytes, pays: list[tuple[int, Owners]], network_id: int = NETWORK_ID
+) -> Tx:
     """Spends one UTXO of the key for outputs that another chain may import; the rest belongs to the key again."""
     exported = [TransferableOutput(utxo.asset_id, TransferOutput(*one)) for one in pays]
     left = _amount(utxo) - sum(amount for amount, _ in pays) - FEE
     change = TransferableOutput(utxo.asset_id, TransferOutput(left, Owners(0, 1, (ADDRESS,))))
     spent = TransferableInput(utxo.txid, utxo.output_index, utxo.asset_id, TransferInput(_amount(utxo), (0,)))
     ordered = tuple(sorted(exported, key=pack_transferable_output))
-    return _signed(ExportTx(NETWORK_ID, chain_id, (change,), (spent,), b"", to, ordered))
+    return _signed(ExportTx(network_id, chain_id, (change,), (spent,), b"", to, ordered))
 
 
 def _signed(unsigned: BaseTx) -> Tx:

@@ -46,8 +46,8 @@ def issue(server: CalledNode, tx: Tx) -> str:
     return txid
 
 
-def richest(server: CalledNode) -> Utxo:
-    texts = server.call("/ext/bc/X", "avm.getUTXOs", {"addresses": [ADDRESS_TEXT]})["result"]["utxos"]
+def richest(server: CalledNode, address: str = ADDRESS_TEXT) -> Utxo:
+    texts = server.call("/ext/bc/X", "avm.getUTXOs", {"addresses": [address]})["result"]["utxos"]
     utxos = [unpack_utxo(checksum_hex.decode(text)) for text in texts]
     return max(utxos, key=lambda utxo: utxo.output.amount if isinstance(utxo.output, TransferOutput) else 0)
 

@@ -30,10 +30,6 @@ _ACTIVE = "2020-12-05T05:00:00Z"
 _OTHER_FORKS = ("Phase1", "Phase2", "Phase3", "Phase4", "PhasePre6", "Phase6", "PhasePost6")
 _ALONE = (
     "--sybil-protection-enabled=true",
-    "--snow-sample-size=1",
-    "--snow-quorum-size=1",
-    "--snow-commit-threshold=1",
-    "--snow-concurrent-repolls=1",
     "--proposervm-use-current-height=true",
     "--bootstrap-ips=",
     "--bootstrap-ids=",
@@ -56,12 +52,13 @@ class ValidatedNetwork:
         self.node_secret = _first_secret()
         self._identity = ensure_identity(folder / "staking")
         (folder / "signer.key").write_bytes(self.node_secret.to_bytes(32, "big"))
-        (folder / "genesis.json").write_text(json.dumps(self._genesis()))
-        (folder / "upgrade.json").write_text(json.dumps(_upgrades()))
+        self.genesis_file, self.upgrade_file = folder / "genesis.json", folder / "upgrade.json"
+        self.genesis_file.write_text(json.dumps(self._genesis()))
+        self.upgrade_file.write_text(json.dumps(_upgrades()))
         self.shared_flags = (
             f"--network-id={NETWORK_ID}",
-            f"--genesis-file={folder / 'genesis.json'}",
-            f"--upgrade-file={folder / 'upgrade.json'}",
+            f"--genesis-file={self.genesis_file}",
+            f"--upgrade-file={self.upgrade_file}",
         )
 
     def _genesis(self) -> dict[str, Any]:

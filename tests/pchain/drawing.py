@@ -9,6 +9,7 @@ from icefall.wire.avm.types import Credential, Owners, TransferInput, TransferOu
 from icefall.wire.ids import hash256
 from icefall.wire.pvm import types as t
 from icefall.wire.pvm.codec import pack_tx
+from icefall.wire.pvm.warp import AddressedCall, WarpMessage, pack_addressed_call, pack_message
 
 NETWORK_ID = 424242
 P_CHAIN = bytes(32)
@@ -69,6 +70,13 @@ class Drawing:
             counts.append(len(getattr(body, "authorization", ())))
         random_bytes = self.source.randbytes
         return pack_tx(body, [Credential(tuple(random_bytes(65) for _ in range(count))) for count in counts])
+
+    def message(self, subnet: bytes, content: bytes) -> bytes:
+        """What the manager of an L1 tells the P-Chain, signed by nobody."""
+        call = pack_addressed_call(AddressedCall(self.source.randbytes(20), content))
+        signers = self.source.choice((b"\x01", b"\x07", b"\x0f\xf0"))
+        of_chain = self.around.network_id, self.around.x_chain
+        return pack_message(WarpMessage(*of_chain, call, signers, self.source.randbytes(96)))
 
     def can_sign_for(self, utxo: t.PlatformUtxo) -> bool:
         """Whether an output can be spent: here any, as signatures are not checked."""

@@ -12,15 +12,7 @@ from tests.pchain.naive_chain import PRIMARY
 from icefall.wire.avm.types import TransferInput, TransferOutput
 from icefall.wire.ids import hash256
 from icefall.wire.pvm import types as t
-from icefall.wire.pvm.warp import (
-    AddressedCall,
-    L1ValidatorWeight,
-    WarpMessage,
-    pack_addressed_call,
-    pack_message,
-    pack_registration,
-    pack_weight,
-)
+from icefall.wire.pvm.warp import L1ValidatorWeight, pack_registration, pack_weight
 
 _DAY_S = 24 * 3600
 
@@ -214,14 +206,6 @@ def convert(draw: Drawing) -> Drawn:
     return draw.signed(t.ConvertSubnetToL1Tx(*base, *body))
 
 
-def _message(draw: Drawing, payload: bytes) -> bytes:
-    call = pack_addressed_call(AddressedCall(draw.source.randbytes(20), payload))
-    signers = draw.source.choice((b"\x01", b"\x07", b"\x0f\xf0"))
-    return pack_message(
-        WarpMessage(draw.around.network_id, draw.around.x_chain, call, signers, draw.source.randbytes(96))
-    )
-
-
 def register(draw: Drawing) -> Drawn:
     subnet, balance = draw.subnet(converted=True), _balance(draw)
     base = draw.base(balance)
@@ -236,7 +220,9 @@ def register(draw: Drawing) -> Drawn:
     owners = draw.committee(), draw.committee()
     expiry, weight = draw.chain.time + 99, draw.source.randint(1, 10**6)
     payload = pack_registration(subnet, node, signer.public_key, expiry, owners, weight)
-    return draw.signed(t.RegisterL1ValidatorTx(*base, balance, signer.proof_of_possession, _message(draw, payload)))
+    return draw.signed(
+        t.RegisterL1ValidatorTx(*base, balance, signer.proof_of_possession, draw.message(subnet, payload))
+    )
 
 
 def set_weight(draw: Drawing) -> Drawn:
@@ -248,7 +234,7 @@ def set_weight(draw: Drawing) -> Drawn:
     others = [other for other in draw.chain.l1.values() if other.subnet == one.subnet]
     weight = 0 if draw.source.random() < 0.4 and len(others) > 1 else draw.source.randint(1, 10**6)
     change = L1ValidatorWeight(name, one.nonce + draw.source.randint(0, 3), weight)
-    return draw.signed(t.SetL1ValidatorWeightTx(*base, _message(draw, pack_weight(change))))
+    return draw.signed(t.SetL1ValidatorWeightTx(*base, draw.message(one.subnet, pack_weight(change))))
 
 
 def increase_balance(draw: Drawing) -> Drawn:

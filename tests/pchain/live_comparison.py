@@ -93,6 +93,8 @@ class Compared:
             assert time.monotonic() < deadline, "Icefall does not follow"
             time.sleep(_POLL_S)
         for question, answer in states[0].items():
-            assert states[1][question] == answer, f"{question} at height {height}: {states[1][question]}, AvalancheGo {answer}"
+            assert states[1][question] == answer, (
+                f"{question} at height {height}: {states[1][question]}, AvalancheGo {answer}"
+            )
         self.heights.add(height)
         return height

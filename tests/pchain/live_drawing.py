@@ -8,6 +8,7 @@ import msgspec
 from tests.pchain import drawn_transactions as txs
 from tests.pchain.drawing import Base, Drawing, Drawn, Outputs, Surroundings
 from tests.pchain.naive_chain import NaiveChain, Staker
+from tests.pchain.signed_messages import signed_message
 from tests.platform_wallet import ADDRESS, SECRET, genesis_signers
 
 from icefall.primary.network import Network
@@ -19,7 +20,6 @@ from icefall.wire.pvm import types as t
 from icefall.wire.pvm.bodies import pack_unsigned
 from icefall.wire.pvm.codec import pack_tx
 from icefall.wire.pvm.parts import pack_transferable_input, pack_transferable_output
-from icefall.wire.pvm.warp import first_validation_id
 
 SECRETS = [SECRET, *[hash256(b"a key of the live network, %d" % number) for number in range(4)]]
 KEYS = {address_of(secret): secret for secret in SECRETS}
@@ -49,9 +49,11 @@ class LiveDrawing(Drawing):
         chain: NaiveChain,
         around: Surroundings,
         waiting: list[tuple[bytes, t.PlatformUtxo]],
+        node_secret: int,
     ) -> None:
         super().__init__(source, chain, around)
         self.waiting = waiting
+        self._node_secret = node_secret
 
     def base(self, amount: int = 0, asset: bytes | None = None) -> Base | None:
         fee = self.source.randint(_FEE_MIN, _FEE_MAX)
@@ -60,6 +62,13 @@ class LiveDrawing(Drawing):
 
     def can_sign_for(self, utxo: t.PlatformUtxo) -> bool:
         return set(_owners(utxo).addresses) <= set(KEYS)
+
+    def message(self, subnet: bytes, content: bytes) -> bytes:
+        """What the manager says, signed by the node: managers are on the X-Chain, whose validators are the primary
+        network's. The node is the first of them and has almost all their weight."""
+        conversion: Any = self.chain.subnets[subnet].conversion
+        manager = conversion.unsigned.chain_id, conversion.unsigned.address
+        return signed_message(self.around.network_id, manager, content, [self._node_secret])
 
     def signer(self) -> t.BlsSigner:
         return self.source.choice(genesis_signers())[1]
@@ -94,12 +103,7 @@ class LiveDrawing(Drawing):
 
     def may_disable(self) -> dict[bytes, t.Committee]:
         """The validators of L1s, with those who may deactivate each."""
-        found = {}
-        for subnet_id, facts in self.chain.subnets.items():
-            body: Any = facts.conversion.unsigned if facts.conversion else None
-            for position, one in enumerate(body.validators if body else ()):
-                found[first_validation_id(subnet_id, position)] = one.deactivation_owner
-        return found
+        return {name: one.disabler for name, one in self.chain.l1.items()}
 
 
 def _owners(utxo: t.PlatformUtxo) -> Owners:
@@ -193,6 +197,10 @@ KINDS = (
     import_tx,
     import_tx,
     txs.convert,
+    txs.register,
+    txs.register,
+    txs.set_weight,
+    txs.set_weight,
     txs.increase_balance,
     txs.increase_balance,
     disable,

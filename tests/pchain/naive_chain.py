@@ -61,6 +61,7 @@ class L1:
     nonce: int
     until: int
     payee: t.Committee
+    disabler: t.Committee
 
 
 @dataclass
@@ -323,8 +324,8 @@ class NaiveChain:
 
     def _add_l1(self, name: bytes, subnet: bytes, given: Any, key: bytes, balance: int) -> None:
         until = self.accrued + balance if balance else 0
-        payee = given.remaining_balance_owner
-        self.l1[name] = L1(subnet, given.node_id, key, given.weight, self.time, 0, until, payee)
+        owners = given.remaining_balance_owner, given.deactivation_owner
+        self.l1[name] = L1(subnet, given.node_id, key, given.weight, self.time, 0, until, *owners)
         self.paid_in += balance
 
     def _refund(self, tx: t.PlatformTx, validator: L1) -> None:

@@ -11,17 +11,19 @@ from collections import Counter
 from pathlib import Path
 
 from bench.history import signed_export
-from bench.ledger import X_CHAIN, issue, richest
-from tests.go_node import GoNode, avalanchego, go_node
+from bench.ledger import issue, richest
+from tests.go_node import GoNode, avalanchego
 from tests.pchain.live_comparison import Compared
 from tests.pchain.live_drawing import KEYS, KINDS, STAKE_S_MIN, LiveDrawing, surroundings
 from tests.pchain.naive_chain import NaiveChain
+from tests.platform_wallet import ADDRESS
 from tests.server import serving
+from tests.validated_network import HRP, NETWORK_ID, ValidatedNetwork
 from tests.waiting import LIMIT_S
 
-from icefall.primary.network import NetworkSettings, network_of
+from icefall.primary.network import NetworkSettings, PlatformSettings, network_of
 from icefall.wire.avm.types import Owners
-from icefall.wire.ids import LOCAL_ID, id_text
+from icefall.wire.ids import id_text
 from icefall.wire.pvm import types as t
 from icefall.wire.pvm.codec import unpack_block, unpack_genesis, unpack_utxo
 from icefall.wire.text import checksum_hex
@@ -38,13 +40,14 @@ _TOGETHER_MAX = 4
 class LiveChain:
     """The network, and a naive chain that folds the blocks it makes. `accepted` counts types of transactions."""
 
-    def __init__(self, node: GoNode, compared: Compared, seed: int) -> None:
+    def __init__(self, node: GoNode, made: ValidatedNetwork, compared: Compared, seed: int) -> None:
         self._node = node
+        self._node_secret = made.node_secret
         self.compared = compared
         self.source = random.Random(seed)
-        genesis_stakers = compared.ask_go("getCurrentValidators", {})["result"]["validators"]
-        settings = NetworkSettings(LOCAL_ID, "", 1_000_000, 1_000_000)
-        network = network_of(settings, int(genesis_stakers[0]["startTime"]))
+        platform = PlatformSettings(upgrade_file=str(made.upgrade_file))
+        settings = NetworkSettings(NETWORK_ID, str(made.genesis_file), 1_000_000, 1_000_000, platform=platform)
+        network = network_of(settings, 0)
         self.around = surroundings(network)
         self.naive = NaiveChain(network.platform)
         self.naive.begin(unpack_genesis(network.genesis.p_genesis))
@@ -54,19 +57,22 @@ class LiveChain:
     def export_from_x(self) -> None:
         """Give the P-Chain something to import, of one owner and of several."""
         owners = [self._owners() for _ in range(_EXPORTED)]
-        tx = signed_export(
-            X_CHAIN, richest(self._node), bytes(32), [(self.source.randint(1, 9) * AVAX, one) for one in owners]
-        )
+        pays = [(self.source.randint(1, 9) * AVAX, one) for one in owners]
+        utxo = richest(self._node, address_text("X", HRP, ADDRESS))
+        tx = signed_export(self.around.x_chain, utxo, bytes(32), pays, NETWORK_ID)
         issue(self._node, tx)
 
     def _owners(self) -> Owners:
-        return LiveDrawing(self.source, self.naive, self.around, []).owners()
+        return self._drawing(self.naive, []).owners()
+
+    def _drawing(self, chain: NaiveChain, waiting: list[tuple[bytes, t.PlatformUtxo]]) -> LiveDrawing:
+        return LiveDrawing(self.source, chain, self.around, waiting, self._node_secret)
 
     def step(self) -> None:
         """Send one transaction, or some at once, and compare the nodes when they are decided."""
         chain, sent = self.naive.copied(), []
         for _ in range(self.source.choice((1, 1, 1, _TOGETHER_MAX))):
-            tx = self.source.choice(KINDS)(LiveDrawing(self.source, chain, self.around, self._waiting()))
+            tx = self.source.choice(KINDS)(self._drawing(chain, self._waiting()))
             if tx is not None and self._issue(tx):
                 chain.execute(tx)
                 sent.append(tx)
@@ -118,13 +124,12 @@ class LiveChain:
 
 
 def test_a_drawn_history_is_the_same_in_both(tmp_path: Path) -> None:
-    with go_node(
-        avalanchego(), tmp_path / "go", f"--min-stake-duration={STAKE_S_MIN}s", "--uptime-requirement=0"
-    ) as node:
-        following = [f"--upstream={node.url()}", "--index-enabled=true", "--network-id=local"]
+    made = ValidatedNetwork(tmp_path / "network")
+    with made.node(avalanchego(), f"--min-stake-duration={STAKE_S_MIN}s", "--uptime-requirement=0") as node:
+        following = [f"--upstream={node.url()}", "--index-enabled=true", "--dialect=live", *made.shared_flags]
         with serving("node", tmp_path / "icefall", *following) as server:
-            addresses = [address_text("P", "local", address) for address in KEYS]
-            chain = LiveChain(node, Compared(node, server, addresses), SEED)
+            addresses = [address_text("P", HRP, address) for address in KEYS]
+            chain = LiveChain(node, made, Compared(node, server, addresses), SEED)
             chain.export_from_x()
             for _ in range(STEPS):
                 chain.step()

@@ -228,8 +228,6 @@ DAYS: dict[str, Any] = {"firstDate": day(0), "lastDate": day(1), "minBalance": "
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (query("AllTimeStarsArenaBalance", **DAYS), "AllTimeStarsArenaBalance is about the shares of one product"),
     (query("Nothing"), "type Nothing is not known: use one of LatestBalance"),
-    (query("AllTimeNativeBalance", **DAYS), "native balances are stored by address and not by amount"),
-    (query("LatestBalance", tokenType="NATIVE", minBalance="1"), "native balances are stored by address"),
     (query("LatestBalance", tokenType="ERC20"), "minBalance is missing"),
     (query("LatestBalance", tokenType="ERC404", minBalance="1"), "tokenType must be ERC20 or NATIVE"),
     (query("AllTimeErc20Balance", minBalance="1"), "needs firstDate and lastDate"),

@@ -37,6 +37,7 @@ from icefall.evm.reading.balances import SQL as BALANCES_SQL
 from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.chain import ChainReader
 from icefall.evm.reading.directory import lists_of
+from icefall.evm.reading.holdings import SQL as HOLDINGS_SQL
 from icefall.evm.reading.lists.cached import CachedLists
 from icefall.evm.reading.lists.joined import JoinedLists
 from icefall.evm.reading.lists.per_table import ListsPerTable
@@ -189,6 +190,7 @@ def _ranges(tx: Transaction) -> list[Any]:
         [row[:3] for row in tx.rows(WRITES_SQL.range_before, (token, inside))],
         tx.rows(WRITES_SQL.owner_between, (token, pack_uint(2**200), last)),
         tx.rows(RANGES_SQL.any_range_of_nft, {"token": address, "token_id": inside}),
+        tx.rows(HOLDINGS_SQL.moves, {"address": address, "after": -1, "limit": 5}),
         tx.rows_of_each(RANGES_SQL.own_owner, [(token, pack_uint(2**200))]),
         tx.run("delete from nft_range"),
     ]

@@ -4,11 +4,14 @@ from contextlib import suppress
 from typing import Any
 
 from icefall.db.engine import Store, Transaction
-from icefall.errors import BadRequest
+from icefall.errors import Unavailable
 from icefall.evm.indexing.message_filling import LogSource, MessageFilling
+from icefall.evm.reading.balances import BalanceReader
 from icefall.evm.reading.holdings import HoldingReader
 from icefall.evm.reading.message_counts import MessageCounts
 from icefall.evm.reading.messages import EventFilter, MessageReader
+from icefall.evm.reading.native_holdings import SQL as NATIVE_SQL
+from icefall.evm.reading.native_holdings import NativeHoldingReader, NativeQuestion
 from icefall.evm.storing.messages import prepare_messages
 from icefall.exports.histories import KINDS, READERS, HistorySpan
 
@@ -62,10 +65,16 @@ async def _held(store: Store) -> list[Any]:
                 if standard == 1:
                     found.append(sorted(await reader.of_erc20(token, 1, blocks, throughout=throughout)))
                 else:
-                    with suppress(BadRequest):  # it has ranges
-                        found.append(sorted(await reader.of_nfts(token, blocks, throughout=throughout)))
+                    found.append(sorted(await reader.of_nfts(token, blocks, throughout=throughout)))
             found.append(sorted(await reader.now(token, 1)))
-    return found
+    natives = NativeHoldingReader(store, BalanceReader(store, None))
+    for throughout in (True, False):
+        with suppress(Unavailable):  # a balance that only the upstream knows
+            found.append(sorted(await natives.of(NativeQuestion(1, range(1, 3), throughout=throughout))))
+    changed = "select n.address from native_balance n group by n.address order by count(*) desc, n.address limit 1"
+    ((busiest,),) = await store.rows(changed)
+    found.append(await store.rows(NATIVE_SQL.between, {"id": busiest, "low": 0, "high": 1 << 40, "limit": PAGE}))
+    return [*found, sorted(await natives.now(1))]
 
 
 async def _counted(store: Store) -> list[Any]:

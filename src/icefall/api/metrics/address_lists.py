@@ -17,11 +17,12 @@ from icefall.errors import BadRequest
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.holdings import HoldingReader
 from icefall.evm.reading.model import AFTER_ALL
+from icefall.evm.reading.native_holdings import NativeHoldingReader, NativeQuestion
 from icefall.evm.reading.one_history import in_one_history
 
 _COMPOSITE = "compositeQuery"
 _DAY = datetime.timedelta(days=1)
-_NOT_BY_AMOUNT = "native balances are stored by address and not by amount: ask for an ERC-20 token"
+_NO_DIFFS = "native balances are not indexed on this chain: its upstream gives no state differences"
 Find = Callable[[QueryParams, EvmChain], Awaitable[set[bytes]]]
 
 
@@ -70,13 +71,26 @@ def _find_of(query: AddressQuery) -> Find:
 async def _latest(params: QueryParams, chain: EvmChain) -> set[bytes]:
     if params.token_type not in ("ERC20", "NATIVE"):
         raise BadRequest("params.tokenType must be ERC20 or NATIVE")
-    if params.token_type != "ERC20":  # noqa: S105 - a kind of token, no password
-        raise BadRequest(_NOT_BY_AMOUNT)
+    if params.token_type == "NATIVE":  # noqa: S105 - a kind of token, no password
+        return await (await _native_holdings(chain)).now(_least(params))
     return await HoldingReader(chain.reader).now(_contract(params), _least(params))
 
 
-async def _native(params: QueryParams, chain: EvmChain) -> set[bytes]:
-    raise BadRequest(_NOT_BY_AMOUNT)
+async def _all_time_native(params: QueryParams, chain: EvmChain) -> set[bytes]:
+    asked = NativeQuestion(_least(params), await _blocks(params, chain), throughout=True)
+    return await (await _native_holdings(chain)).of(asked)
+
+
+async def _any_time_native(params: QueryParams, chain: EvmChain) -> set[bytes]:
+    asked = NativeQuestion(_least(params), await _blocks(params, chain), throughout=False)
+    return await (await _native_holdings(chain)).of(asked)
+
+
+async def _native_holdings(chain: EvmChain) -> NativeHoldingReader:
+    """The native balances of a chain. BadRequest where only its upstream knows them."""
+    if await chain.blocks.meta("has_diffs") == "0":
+        raise BadRequest(_NO_DIFFS)
+    return NativeHoldingReader(chain.reader, chain.balances)
 
 
 async def _all_time_erc20(params: QueryParams, chain: EvmChain) -> set[bytes]:
@@ -99,8 +113,8 @@ async def _any_time_nfts(params: QueryParams, chain: EvmChain) -> set[bytes]:
 
 _FINDS: dict[str, Find] = {
     "LatestBalance": _latest,
-    "AllTimeNativeBalance": _native,
-    "AnyTimeNativeBalance": _native,
+    "AllTimeNativeBalance": _all_time_native,
+    "AnyTimeNativeBalance": _any_time_native,
     "AllTimeErc20Balance": _all_time_erc20,
     "AnyTimeErc20Balance": _any_time_erc20,
     "AllTimeNftHolders": _all_time_nfts,

@@ -7,9 +7,10 @@ from typing import Any
 from icefall.db.engine import Reader
 from icefall.db.statements import Statement
 from icefall.errors import BadRequest
-from icefall.evm.encoding import unpack_uint
+from icefall.evm.encoding import block_of, unpack_uint
 from icefall.evm.model import ERC20, ZERO_ADDRESS
 from icefall.evm.reading.holders import SQL as HOLDERS_SQL
+from icefall.evm.reading.moved_nfts import NftMove, OwnedSpans
 from icefall.evm.standards import BY_ID, TokenStandard, load_statements
 
 SQL = load_statements("icefall.evm.reading", "holdings.sql")
@@ -79,13 +80,31 @@ class HoldingReader:
         """Who owned an NFT, or an amount of an ID, throughout the blocks, be it one after the other, or at some
         time."""
         if await self._reader.rows(SQL.has_ranges, {"address": token}):
-            raise BadRequest("this contract has moved ranges of NFTs with one log: its owners are not searched by time")
-        owned = _owned(await self._owners(token), blocks)
+            owned = await self._owned_in_ranges(token, blocks)
+        else:
+            owned = _owned(await self._owners(token), blocks)
         for standard in BY_ID:
             await self._add_ids(owned, standard, token, blocks)
         numbers = [owner for owner, spans in owned.items() if not throughout or _is_covered(blocks, spans)]
         rows = await self._reader.rows_of_each(SQL.addresses, [(number,) for number in numbers])
         return {address for _, address in rows} - {ZERO_ADDRESS}
+
+    async def _owned_in_ranges(self, token: bytes, blocks: range) -> Owned:
+        """The spans of blocks in which each owner had some NFT of a contract that moves ranges: from all its transfers,
+        because an ID of a range has no row of its own."""
+        spans = _Spans(blocks)
+        ids = OwnedSpans(spans.note)
+        after, read = -1, 0
+        while read <= OWNERS_MAX:
+            rows = await self._reader.rows(SQL.moves, {"address": token, "after": after, "limit": _PIECE})
+            ids.take(NftMove(block_of(at), *parties, *_ids(first, last)) for at, *parties, first, last in rows)
+            if len(rows) < _PIECE:
+                for owner, since in ids.owners():
+                    spans.note(owner, since, spans.end)
+                return spans.found
+            after, read = rows[-1][0], read + len(rows)
+            await asyncio.sleep(0)
+        raise BadRequest(f"NFTs of this contract have changed hands more than {OWNERS_MAX:,} times: not searched")
 
     async def _add_ids(self, owned: Owned, standard: TokenStandard, token: bytes, blocks: range) -> None:
         """Add who had an amount of an ID of the token."""
@@ -133,28 +152,39 @@ class HoldingReader:
         raise BadRequest(f"NFTs of this contract have changed hands more than {OWNERS_MAX:,} times: not searched")
 
 
-def _owned(rows: Iterable[tuple[bytes, int, int, int | None]], blocks: range) -> Owned:
+class _Spans:
     """The spans of blocks in which each owner had some NFT, as far as they meet `blocks`. A span begins right after its
-    first block and ends with its last one. Rows are in the order of IDs and blocks."""
-    first, end = blocks.start - 1, max(blocks.stop, blocks.start)
-    found: Owned = {}
+    first block and ends with its last one."""
 
-    def note(owner: int | None, since: int, until: int) -> None:
-        if owner is not None and since < end and until > first:
-            found.setdefault(owner, []).append((max(since, first), min(until, end)))
+    def __init__(self, blocks: range) -> None:
+        self.found: Owned = {}
+        self.first, self.end = blocks.start - 1, max(blocks.stop, blocks.start)
 
+    def note(self, owner: int | None, since: int, until: int) -> None:
+        if owner is not None and since < self.end and until > self.first:
+            self.found.setdefault(owner, []).append((max(since, self.first), min(until, self.end)))
+
+
+def _owned(rows: Iterable[tuple[bytes, int, int, int | None]], blocks: range) -> Owned:
+    """The spans of blocks by owner. Rows are in the order of IDs and blocks."""
+    spans = _Spans(blocks)
     last: tuple[bytes, int, int] | None = None
     for token_id, block, owner, before in rows:
         if last is not None and last[0] == token_id:
-            note(last[2], last[1], block)
+            spans.note(last[2], last[1], block)
         else:
             if last is not None:
-                note(last[2], last[1], end)
-            note(before, -1, block)
+                spans.note(last[2], last[1], spans.end)
+            spans.note(before, -1, block)
         last = token_id, block, owner
     if last is not None:
-        note(last[2], last[1], end)
-    return found
+        spans.note(last[2], last[1], spans.end)
+    return spans.found
+
+
+def _ids(first: bytes, last: bytes | None) -> tuple[int, int]:
+    token_id = unpack_uint(first)
+    return token_id, token_id if last is None else unpack_uint(last)
 
 
 def _is_covered(blocks: range, spans: Iterable[tuple[int, int]]) -> bool:

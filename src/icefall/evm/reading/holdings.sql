@@ -6,6 +6,12 @@ select o.token_id, o.block, o.owner, o.before from nft_owner o
 where o.token = (select id from address where address = :address)
     and (o.token_id, o.block) > (:token_id, :block) order by o.token_id, o.block limit :limit;
 
+-- All transfers of a token, in the order of the chain.
+-- name: moves
+select e.log_at, e.sender, e.recipient, e.token_id, e.last_id from erc721 e
+where e.token = (select id from address where address = :address) and e.log_at > :after
+order by e.log_at limit :limit;
+
 -- Who had an amount of which ID of a token, former holders too. The token has one address, which is part of the key and
 -- so of the order.
 -- name: holdings_of_{by_id}

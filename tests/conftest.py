@@ -3,43 +3,21 @@
 import gc
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 from tests.made_once import use_folder_of
+from tests.slowest import seconds_of_files
 
 ROOT = Path(__file__).parent
-# xdist gives whole files to its processes in this order. What takes longest goes first: otherwise one process would be
-# busy with such a file at the end while the others have nothing left to do.
-SLOW = (
-    "pchain/test_live_platform.py",
-    "pchain/test_live_drawn.py",
-    "explorer/test_pages.py",
-    "store/conformance/",
-    "store/test_statement_counts.py",
-    "evm/adversarial/",
-    "api/test_recorded.py",
-    "metrics/test_metrics_store.py",
-    "api/test_data_schema.py",
-    "demo/",
-    "e2e/",
-    "postgres/",
-    "simulation/",
-    "sync/",
-    "pchain/",
-    "webhooks/",
-    "exports/",
-    "messages/",
-    "evm/",
-    "api/",
-    "explorer/",
-    "access/",
-    "xchain/",
-    "metrics/",
-    "store/",
-)
+# xdist gives whole files to its processes: first those that mostly wait for an AvalancheGo, then pages of the Explorer,
+# then the slowest of the others (slowest.py).
+FIRST = ("pchain/test_live_", "explorer/")
+# The files of the Explorer share a browser and a demo. So many processes have one of each, however many there are.
+BROWSERS = 4
 # Each given to one process as if it were one file: for they all parse the whole program, or need a cluster of Citus.
 TOGETHER = (("tests/tidy/",), ("tests/store/conformance/", "tests/store/test_statement_counts.py"))
 # Not traced for coverage, which adds half to their time: they repeat what other tests reach. anvil-1 is by far the
@@ -78,7 +56,8 @@ def _made_once(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    ranks = {path: _rank(path.relative_to(ROOT).as_posix()) for path in {item.path for item in items}}
+    seconds = seconds_of_files()
+    ranks = {path: _rank(path.relative_to(ROOT).as_posix(), seconds) for path in {item.path for item in items}}
     items.sort(key=lambda item: ranks[item.path])
     for item in items:
         if any(name in item.nodeid for name in UNTRACED):
@@ -91,10 +70,18 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
         return None
     from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+    taken, groups = [0.0] * BROWSERS, {}
+    for path, seconds in seconds_of_files().items():
+        if path.startswith("explorer/"):
+            place = taken.index(min(taken))
+            taken[place] += seconds
+            groups[f"tests/{path}"] = f"tests/explorer/{place}"
+
     class ByFile(LoadFileScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             group = next((prefixes[0] for prefixes in TOGETHER if nodeid.startswith(prefixes)), None)
-            return group or str(super()._split_scope(nodeid))
+            scope = str(super()._split_scope(nodeid))
+            return group or groups.get(scope, scope)
 
     return ByFile(config, log)
 
@@ -107,5 +94,6 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def _rank(path: str) -> int:
-    return next((rank for rank, prefix in enumerate(SLOW) if path.startswith(prefix)), len(SLOW))
+def _rank(path: str, seconds: Mapping[str, float]) -> tuple[int, float]:
+    place = next((place for place, prefix in enumerate(FIRST) if path.startswith(prefix)), len(FIRST))
+    return place, -seconds.get(path, 0.0)

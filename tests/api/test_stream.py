@@ -69,13 +69,14 @@ class Listening:
 
     def until(self, position: str) -> list[Event]:
         """Events up to the ID that begins so."""
-        text = ""
+        events: list[Event] = []
+        unended = ""
         while True:
             size = int(self.file.readline(), 16)  # chunked
             piece = self.file.read(size).decode()
             self.file.readline()
-            text += piece
-            events = parsed(text)
+            ended, _, unended = f"{unended}{piece}".rpartition("\n\n")
+            events += parsed(ended)
             if events and events[-1].get("id", "").startswith(position):
                 return events
 

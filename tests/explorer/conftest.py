@@ -1,4 +1,7 @@
-"""The demo in a real browser, for the modules that need nothing else."""
+"""The demo in a real browser, started once for all files of this folder that a test process gets one after another.
+
+What a test changes it changes in a tab, or in a program of its own.
+"""
 
 from collections.abc import Iterator
 
@@ -10,14 +13,14 @@ from tests.server import Server
 from tests.waiting import until
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     with demo_serving(tmp_path_factory.mktemp("explorer"), "--health-check-frequency=1s") as server:
         until(lambda: server.ask("GET", "/ext/health").status == 200, "health")
         yield server
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with chromium() as opened:
         yield opened

@@ -3,13 +3,12 @@ without a key. The process that writes files runs only where a test wants an end
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Route
-from tests.explorer.browser import Tab, needs_chromium, tab
+from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
 from tests.explorer.test_pages import look_at
 from tests.exports.scene import Scene, most_active, rows_in
 from tests.forked import run_program
@@ -32,7 +31,7 @@ class Served(NamedTuple):
 
 
 def indexed(folder: Path) -> None:
-    """Store the recorded blocks. The browser's thread has a loop of its own, so another thread does it."""
+    """Store the recorded blocks."""
     scene = Scene(folder / "data")
     asyncio.run(scene.put(blocks()))
     scene.close()
@@ -45,8 +44,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
     config = folder / "icefall.toml"
     config.write_text(f'[[chain]]\nid = "{ID}"\nname = "Recorded chain"\nrpc = "http://127.0.0.1:1"\n')
     settings = (f"--config-file={config}", "--export-rows-max=100000")
-    with ThreadPoolExecutor(1) as thread:
-        thread.submit(indexed, folder).result()
+    in_another_thread(indexed, folder)
     with serving("data", folder, f"--config-file={config}") as server, tab(browser, server.url("data")) as opened:
         yield Served(opened, server, folder, settings)
 

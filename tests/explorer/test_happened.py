@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.explorer.browser import Tab, chromium, needs_chromium, tab
+from playwright.sync_api import Browser
+from tests.explorer.browser import Tab, needs_chromium, tab
 from tests.server import serving
 
 from icefall.wire.evm.rlp import keccak256
@@ -32,9 +33,9 @@ SENTENCE = """async ([given, logs]) => {
 
 
 @pytest.fixture(scope="module")
-def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+def explorer(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Tab]:
     folder: Path = tmp_path_factory.mktemp("happened")
-    with serving("data", folder) as server, chromium() as browser, tab(browser, server.url("data")) as opened:
+    with serving("data", folder) as server, tab(browser, server.url("data")) as opened:
         opened.open("/operations")
         yield opened
         assert opened.problems == []

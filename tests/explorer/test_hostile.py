@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from playwright.sync_api import Browser
 from tests.api import made_chain
 from tests.api.data_naive import address_text
-from tests.explorer.browser import Tab, chromium, needs_chromium, tab
+from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
 from tests.metrics.synthetic import address
 from tests.server import serving
 
@@ -43,13 +44,14 @@ def metadata(picture: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+def explorer(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Tab]:
     """A chain whose contracts return all this, served by `icefall data` alone."""
     folder: Path = tmp_path_factory.mktemp("hostile")
     holder = made_chain.BEN
     moved = tuple(Erc721TransferRow(0, at, ART, made_chain.ZERO_ADDRESS, holder, at) for at in range(len(PICTURES)))
     owners = tuple(NftOwner(ART, at, holder, made_chain.ZERO_ADDRESS) for at in range(len(PICTURES)))
-    made_chain.put(
+    in_another_thread(
+        made_chain.put,
         folder,
         [made_chain.block(0), made_chain.erc20(1, made_chain.ANN, holder, 5)],
         [replace(made_chain.block(2), erc721_transfers=moved, nft_owners=owners)],
@@ -69,7 +71,6 @@ def explorer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     )
     with (
         serving("data", folder, f"--config-file={folder / 'icefall.toml'}") as server,
-        chromium() as browser,
         tab(browser, server.url("data")) as opened,
     ):
         yield opened

@@ -3,14 +3,13 @@ What the pages show is compared with a naive join of the logs."""
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser
-from tests.explorer.browser import Tab, needs_chromium, tab
+from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
 from tests.explorer.test_pages import look_at
 from tests.messages.test_random_histories import IDS, UNKNOWING, World
 from tests.server import serving
@@ -54,8 +53,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
         for blockchain, chain in IDS.items():
             known = "" if chain == UNKNOWING else f'blockchain_id = "{id_text(blockchain)}"\n'
             file.write(f'[[chain]]\nid = "{chain}"\nname = "{NAMES[chain]}"\nrpc = "http://127.0.0.1:1"\n{known}')
-    with ThreadPoolExecutor(1) as thread:  # the browser's thread has a loop of its own
-        messages = thread.submit(indexed, folder / "data").result()
+    messages = in_another_thread(indexed, folder / "data")
     with serving("data", folder, f"--config-file={config}") as server, tab(browser, server.url("data")) as opened:
         opened.open("/operations")
         yield Served(opened, messages)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from tests.explorer.browser import Tab, chromium, needs_chromium
+from playwright.sync_api import Browser
+from tests.explorer.browser import Tab, needs_chromium
 from tests.explorer.recorded_network import RecordedNetwork, recorded_network
 
 pytestmark = needs_chromium
@@ -13,8 +14,8 @@ PRIMARY = "11111111111111111111111111111111LpoYY"
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RecordedNetwork]:
-    with chromium() as browser, recorded_network(browser, tmp_path_factory.mktemp("network")) as network:
+def network(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[RecordedNetwork]:
+    with recorded_network(browser, tmp_path_factory.mktemp("network")) as network:
         yield network
 
 

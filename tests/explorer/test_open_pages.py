@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Route
-from tests.demo.prepared import demo_serving
-from tests.explorer.browser import Tab, chromium, needs_chromium, tab
+from tests.explorer.browser import Tab, needs_chromium, tab
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S, until
 
@@ -25,19 +24,6 @@ WATCH = """() => {
     window.seen = [];
     new MutationObserver(() => window.seen.push(main.innerText)).observe(main, { childList: true, subtree: true });
 }"""
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with demo_serving(tmp_path_factory.mktemp("open"), "--health-check-frequency=1s") as server:
-        until(lambda: server.ask("GET", "/ext/health").status == 200, "health")
-        yield server
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from tests.explorer.browser import chromium, needs_chromium, tab
+from playwright.sync_api import Browser
+from tests.explorer.browser import needs_chromium, tab
 from tests.explorer.prefix import behind_prefix
 from tests.server import Reply, Server, serving
 
@@ -161,8 +162,8 @@ def test_no_module_imports_itself_through_others() -> None:
 
 
 @needs_chromium
-def test_it_works_behind_a_path_prefix(program: Server) -> None:
-    with behind_prefix(program.url("data"), "/a/b/") as address, chromium() as browser:
+def test_it_works_behind_a_path_prefix(program: Server, browser: Browser) -> None:
+    with behind_prefix(program.url("data"), "/a/b/") as address:
         others = (program.url("node"), program.url("metrics"))
         with tab(browser, address, *others) as opened:
             opened.open("/operations")

@@ -3,13 +3,12 @@ sent again and switched off, as its owner would."""
 
 import asyncio
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser
-from tests.explorer.browser import Tab, needs_chromium, tab
+from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
 from tests.explorer.test_pages import look_at
 from tests.forked import run_program
 from tests.server import launch, serving
@@ -58,8 +57,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
     config.write_text(f'[[chain]]\nid = "{ID}"\nname = "Recorded chain"\nrpc = "http://127.0.0.1:1"\n')
     given = (f"--config-file={config}", "--webhook-networks=127.0.0.0/8")
     with receiving() as receiver:
-        with ThreadPoolExecutor(1) as thread:  # the browser's thread has a loop of its own
-            webhook = thread.submit(prepared, folder / "data", receiver.url).result()
+        webhook = in_another_thread(prepared, folder / "data", receiver.url)
         with serving("data", folder, *given, "--api-keys-required=true") as server:
             delivering = launch("webhooks", folder, *given)
             with tab(browser, server.url("data")) as opened:

@@ -4,6 +4,7 @@ named."""
 import re
 from pathlib import Path
 
+from tests.slowest import seconds_of_files
 from tests.tidy.source import PACKAGE, ROOT
 
 PAGE = (ROOT / "docs" / "architecture.md").read_text()
@@ -104,3 +105,9 @@ def test_a_fourth_token_standard_touches_the_files_that_its_decision_lists() -> 
     ]
     assert sorted(naming) == sorted(listed)
     assert len(listed) <= 15
+
+
+def test_the_table_of_slow_tests_names_files_that_exist() -> None:
+    listed = seconds_of_files()
+    assert [path for path in listed if not (ROOT / "tests" / path).exists()] == []
+    assert list(listed.values()) == sorted(listed.values(), reverse=True)

@@ -1,9 +1,10 @@
 """A digest of each table of a chain's store that does not depend on the way the rows got there.
 
 Interned numbers are written as the addresses they stand for. Left out is what may differ between correct stores: the
-numbers themselves, since when a token is untrusted (that it is, is kept) and what was folded for it meanwhile, when
-code was read from state, how far the audit is, the hash of block 0 (unknown while no upstream sends that block), in
-which of two forms a transaction is packed, whether a token without a layout was asked for one, and enrichment.
+numbers themselves, what was folded for untrusted tokens, at which block all tokens were compared and some disagreed
+(that they did is kept), when code was read from state, how far the audit is, the hash of block 0 (unknown while no
+upstream sends that block), in which of two forms a transaction is packed, whether a token without a layout was asked
+for one, and enrichment.
 """
 
 import hashlib
@@ -90,12 +91,18 @@ def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
 
 def _logical_rows(tables: Tables) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
     addresses: dict[int, bytes] = dict(tables.rows("address", "id, address")[1])
-    untrusted = {token for token, since in tables.rows("token", "token, untrusted_since")[1] if since is not None}
+    untrusted = {
+        token for token, *since in tables.rows("token", "token, untrusted_since, differed_at")[1] if any_known(since)
+    }
     for table in tables.names():
         if table == "code":
             yield table, _code(tables, addresses)
         elif table not in ENRICHMENT | WAY_BACK:
             yield table, _rows(tables, table, addresses, untrusted)
+
+
+def any_known(values: Iterable[Any]) -> bool:
+    return any(value is not None for value in values)
 
 
 def _digest(rows: Iterable[tuple[Any, ...]]) -> str:
@@ -116,7 +123,8 @@ def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: se
     for name in INTERNED.get(table, set()) & columns.keys():
         columns[name] = tuple(addresses.get(number, number) for number in columns[name])
     if table == "token" and columns:
-        columns["untrusted_since"] = tuple(since is not None for since in columns["untrusted_since"])
+        both = zip(columns["untrusted_since"], columns["differed_at"], strict=True)
+        columns["differed_at"] = tuple(map(any_known, both))
         columns["layout"] = tuple(layout or None for layout in columns["layout"])
     if table == "tx" and columns:
         kinds = columns["kind"]

@@ -377,12 +377,15 @@ create table token (
     layout bytea,
     layout_since bigint,
     layout_standard bigint,
-    words_dropped_since bigint
+    words_dropped_since bigint,
+    differed_at bigint
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
 create index token_layout_since on token (layout_since) where layout_since is not null;
 create index token_words_dropped on token (words_dropped_since) where words_dropped_since is not null;
+create index token_untrusted on token (untrusted_since) where untrusted_since is not null;
+create index token_differed on token (differed_at) where differed_at is not null;
 create index token_by_name on token (lower(name collate "C"), token) where name is not null;
 create index token_by_symbol on token (lower(symbol collate "C")) where symbol is not null;
 
@@ -458,8 +461,10 @@ create index token_by_transfers on holder_total (transfers, token, standard);
 -- A row says: every block up to this one was audited, and this many comparisons were left of the budget.
 create table audit (
     block bigint not null primary key,
-    credit bigint not null
+    credit bigint not null,
+    dropped_from bigint
 );
+create index audit_dropped on audit (dropped_from) where dropped_from is not null;
 
 -- # Raw logs and calls
 
@@ -680,12 +685,12 @@ join address s on s.id = t.sender;
 -- state at every audit, and there was one since its first transfer.
 create view token_trust as
 select token, standards, standards_since,
-    untrusted_since is not null or (
+    untrusted_since is not null or differed_at is not null or (
         not coalesce(
             layout_since = first_block and standards = layout_standard and words_dropped_since is null, false)
         and first_block > coalesce((select max(block) from audit), -1)
     ) as is_untrusted,
-    case when untrusted_since is not null then 'logs'
+    case when untrusted_since is not null or differed_at is not null then 'logs'
         when layout_since = first_block and standards = layout_standard and words_dropped_since is null then 'storage'
         when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

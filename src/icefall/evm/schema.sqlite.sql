@@ -391,7 +391,7 @@ create table token (
     first_block integer not null,
     standards integer not null default 0, -- of the transfers seen: 1 ERC-20, 2 ERC-721, 4 ERC-1155
     kind text, -- what it is where its logs do not tell; empty: neither; null: never asked
-    untrusted_since integer, -- the block at which its state was seen to disagree with its logs
+    untrusted_since integer, -- the first block that, or whose audit, showed that its logs do not match its state
     name text,
     symbol text,
     decimals integer,
@@ -404,12 +404,15 @@ create table token (
     layout blob, -- where it stores its balances, proven on its code (`StorageLayout`); empty: refused; null: never asked
     layout_since integer, -- the block of the proof: from here on balances are what its storage holds
     layout_standard integer, -- the standard whose balances or owners these are, as in `standards`
-    words_dropped_since integer -- the first block of which a word did not fit into `unclaimed_slot`
+    words_dropped_since integer, -- the first block of which a word did not fit into `unclaimed_slot`
+    differed_at integer -- the block, newest then, at which all tokens were compared and this one disagreed
 );
 create index token_to_read on token (retry_at) where read_at is null;
 create index token_since on token (first_block);
 create index token_layout_since on token (layout_since) where layout_since is not null;
 create index token_words_dropped on token (words_dropped_since) where words_dropped_since is not null;
+create index token_untrusted on token (untrusted_since) where untrusted_since is not null;
+create index token_differed on token (differed_at) where differed_at is not null;
 create index token_by_name on token (lower(name), token) where name is not null;
 create index token_by_symbol on token (lower(symbol)) where symbol is not null;
 
@@ -496,8 +499,10 @@ create index token_by_transfers on holder_total (transfers, token, standard);
 -- deletes the rows above the ancestor. Key: the block. Serves: audits, and `token_trust`.
 create table audit (
     block integer not null primary key,
-    credit integer not null
+    credit integer not null,
+    dropped_from integer -- of the blocks since the row before, the first of which not all was compared that was due
 ) without rowid;
+create index audit_dropped on audit (dropped_from) where dropped_from is not null;
 
 -- # Raw logs and calls
 
@@ -735,12 +740,12 @@ join address s on s.id = t.sender;
 -- state. Serves: lists of balances and owners, and how the balances of a token are known.
 create view token_trust as
 select token, standards, standards_since,
-    untrusted_since is not null or (
+    untrusted_since is not null or differed_at is not null or (
         not coalesce(
             layout_since = first_block and standards = layout_standard and words_dropped_since is null, false)
         and first_block > coalesce((select max(block) from audit), -1)
     ) as is_untrusted,
-    case when untrusted_since is not null then 'logs'
+    case when untrusted_since is not null or differed_at is not null then 'logs'
         when layout_since = first_block and standards = layout_standard and words_dropped_since is null then 'storage'
         when first_block > coalesce((select max(block) from audit), -1) then 'logs' else 'audited' end as balance_source
 from token;

@@ -65,7 +65,7 @@ where n.token >= :low and n.token < :high and n.block >= :first and n.block <= :
 order by n.token, n.token_id, n.block;
 
 -- name: tokens
-select a.address, t.first_block, t.standards, t.name, t.symbol, t.decimals, t.untrusted_since is null
+select a.address, t.first_block, t.standards, t.name, t.symbol, t.decimals, t.untrusted_since is null and t.differed_at is null
 from token t
 join address a on a.id = t.token
 where t.token >= :low and t.token < :high and t.first_block >= :first and t.first_block <= :last

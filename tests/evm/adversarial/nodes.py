@@ -131,11 +131,12 @@ class Anvil(Node):
             assert receipt["status"] == "0x1", receipt
 
     def put_block(self, txs: Sequence[dict[str, Any]]) -> None:
-        for sent in self.batch([("eth_sendTransaction", [tx]) for tx in txs]):
-            assert sent is not None, "a transaction was refused"
+        hashes = self.batch([("eth_sendTransaction", [tx]) for tx in txs])
+        assert None not in hashes, "a transaction was refused"
         self.call("evm_mine")
         while int(self.call("txpool_status")["pending"], 16):
             self.call("evm_mine")
+        assert all(one["status"] == "0x1" for one in self._receipts(hashes))
 
     def reorganise(self, depth: int) -> None:
         self.call("anvil_reorg", depth, [])

@@ -12,7 +12,14 @@ from typing import Any, NamedTuple
 from tests.evm.adversarial.nodes import CHAIN_ID, Node
 from tests.evm.indexed import Indexing, indexing_of, open_store
 from tests.evm.liars.assembler import deployment
-from tests.evm.liars.contracts import ASKED_SIZE, asking_code, proxy_code, token_code
+from tests.evm.liars.contracts import (
+    ASKED_SIZE,
+    asking_code,
+    calling_code,
+    calling_data,
+    proxy_code,
+    token_code,
+)
 from tests.evm.liars.ids import ID_LAYOUTS, UntrueIds
 from tests.evm.liars.tokens import LAYOUTS, UntrueToken
 from tests.store.opened import open_reader
@@ -31,6 +38,8 @@ from icefall.wire.evm.hashes import created_address
 
 HOLDERS = 12
 GAS = 5_000_000
+CALL_GAS = 500_000  # of a call among several
+CREATED_AT_ONCE = 25  # contracts in a block: anvil traces a transaction by making those before it again
 _ONLY_MAX = 100
 _ASKED_MAX = 400  # in one call of the asking contract
 
@@ -45,17 +54,28 @@ class UntrueChain:
     """The tokens on a node, and what happens to them."""
 
     def __init__(
-        self, node: Node, tokens: int, seed: int, per_block: int, *, with_ids: int = 0, untrue_every: int = 2
+        self,
+        node: Node,
+        tokens: int,
+        seed: int,
+        per_block: int,
+        *,
+        with_ids: int = 0,
+        untrue_every: int = 2,
+        per_tx: int = 1,
     ) -> None:
-        """`untrue_every`: of so many tokens one lies."""
+        """`untrue_every`: of so many tokens one lies. `per_tx`: so many calls of tokens are in a transaction."""
         self.node = node
         self._unsent: list[dict[str, Any]] = []
+        self._calls: list[tuple[bytes, bytes]] = []  # of the next transaction
+        self._per_tx = per_tx
         self._draw = random.Random(seed)
         self._per_block = per_block
         self.holders = [hashlib.sha256(b"holder %d" % number).digest()[:20] for number in range(HOLDERS)]
         self._account = bytes.fromhex(node.call("eth_accounts")[0][2:])
         self._nonce = 0
         self.asking = self._created(asking_code())
+        self._calling = self._created(calling_code())
         codes = list(LAYOUTS)
         implementations = {code: self._created(token_code(code)) for code in codes}
         self.tokens: dict[bytes, UntrueToken] = {}
@@ -119,16 +139,32 @@ class UntrueChain:
 
     def mine(self) -> None:
         """Put what is to be sent into a block."""
+        self._send_calls()
         self.node.put_block(self._unsent)
         self._unsent = []
 
     def _created(self, code: bytes) -> bytes:
+        self._send_calls()
+        if len(self._unsent) >= CREATED_AT_ONCE:
+            self.mine()
         address = created_address(self._account, self._nonce)
-        self._send(None, deployment(code))
+        self._send_tx(None, deployment(code), GAS)
         return address
 
-    def _send(self, to: bytes | None, data: bytes) -> None:
-        tx = {"from": "0x" + self._account.hex(), "data": "0x" + data.hex(), "gas": hex(GAS), "nonce": hex(self._nonce)}
+    def _send(self, to: bytes, data: bytes) -> None:
+        self._calls.append((to, data))
+        if len(self._calls) >= self._per_tx:
+            self._send_calls()
+
+    def _send_calls(self) -> None:
+        if len(self._calls) == 1:
+            self._send_tx(*self._calls[0], GAS)
+        elif self._calls:
+            self._send_tx(self._calling, calling_data(self._calls), max(GAS, CALL_GAS * len(self._calls)))
+        self._calls = []
+
+    def _send_tx(self, to: bytes | None, data: bytes, gas: int) -> None:
+        tx = {"from": "0x" + self._account.hex(), "data": "0x" + data.hex(), "gas": hex(gas), "nonce": hex(self._nonce)}
         self._unsent.append(tx if to is None else tx | {"to": "0x" + to.hex()})
         self._nonce += 1
 

@@ -167,6 +167,28 @@ def asking_code() -> bytes:
     )
 
 
+def calling_code() -> bytes:
+    """A contract that makes many calls in one transaction: its call data is a list of contracts, sizes and call data.
+    It fails if one of them does."""
+    return assembled(
+        """
+        0
+        next: DUP1 CALLDATASIZE EQ @end JUMPI
+        DUP1 32 ADD CALLDATALOAD
+        DUP1 DUP3 64 ADD 0 CALLDATACOPY
+        0 0 DUP3 0 0 DUP7 CALLDATALOAD GAS CALL
+        ISZERO @failed JUMPI
+        ADD 64 ADD @next JUMP
+        failed: 0 0 REVERT
+        end: STOP
+        """
+    )
+
+
+def calling_data(calls: Sequence[tuple[bytes, bytes]]) -> bytes:
+    return b"".join(to.rjust(32, b"\0") + len(data).to_bytes(32, "big") + data for to, data in calls)
+
+
 def clone_code(target: bytes) -> bytes:
     """A minimal clone (EIP-1167)."""
     return bytes.fromhex("363d3d373d3d3d363d73") + target + bytes.fromhex("5af43d82803e903d91602b57fd5bf3")

@@ -219,7 +219,9 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
     tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
     tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"", b"\3")])
     tx.run_many(WRITES_SQL.put_unclaimed_slot, [(token, b"unclaimed", 5, b"\7")])
-    tx.run(AUDIT_SQL.put_dropped_from, {"block": "9"})
+    checkpoint = {"block": 1 << 40, "credit": 7}
+    tx.run(AUDIT_SQL.put_checkpoint, {**checkpoint, "dropped_from": 9})
+    tx.run(AUDIT_SQL.mark_differing, {"token": token, "block": 7})
     found = [
         tx.rows_of_each(WRITES_SQL.slot_holders, [(token, b"claimed"), (token, b"none")]),
         tx.rows_of_each(WRITES_SQL.slot_keys, [(token, b"claimed"), (token, b"none")]),
@@ -237,9 +239,15 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
         tx.rows("select words_dropped_since from token where token = ?", (token,)),
         tx.rows(WRITES_SQL.unclaimed_words_of, {"address": address, "most": 3}),
     ]
-    tx.run("update token set words_dropped_since = null where token = ?", (token,))
+    tx.run(AUDIT_SQL.put_swept_at, {"block": 9})
+    found += [
+        tx.rows(AUDIT_SQL.dropped_from),
+        tx.rows("select differed_at, is_untrusted from token join token_trust using (token) where token = ?", (token,)),
+    ]
+    tx.run("update token set words_dropped_since = null, differed_at = null where token = ?", (token,))
     tx.run(ROLLBACK_SQL.drop_slot_history, {"token": token, "holder": token, "key": b"unclaimed"})
-    tx.run(AUDIT_SQL.clear_dropped_from)
+    tx.run("delete from audit where block = :block", checkpoint)
+    tx.run("delete from meta where name = 'audits_swept_at'")
     tx.run_many(ROLLBACK_SQL.drop_erc1155_history, [(-1, token, b"")])
     tx.run_many(WRITES_SQL.reread_token_later, [(-1,)])
     if is_embedded:  # elsewhere balances are columns of transfers, or in slot_change

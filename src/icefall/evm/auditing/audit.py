@@ -1,9 +1,9 @@
 """Audits a chain: compares what was folded from logs with what the contracts themselves answer, in a loop of its own.
 
 Blocks are audited in order, each at its own state, so the result does not depend on how they arrived; sample.py
-chooses what is compared. A token that disagrees once is untrusted for all blocks: its balances come from state then.
-Blocks whose state no upstream has any more are skipped, and count as dropped. After the last block every token is
-compared once more.
+chooses what is compared. A token that disagrees once is untrusted for all blocks: its balances come from state then,
+until the block that showed it is rolled back. Blocks whose state no upstream has any more are skipped, and count as
+dropped. After the last block every token is compared once more.
 """
 
 import asyncio
@@ -54,6 +54,7 @@ class Auditor:
         self._sweep_credit = SWEEP_CHECKS
         self._swept: Tip | None = None  # at which block all tokens were compared
         self._sweep_after = 0  # the token at which the last sweep ended for lack of budget
+        self._sweep_began: Tip | None = None  # at which block the first tokens were compared that it goes on from
         self._one_at_a_time = asyncio.Lock()
         self.checks = 0  # since the start
         self.dropped = 0  # tokens that were due at a block, and of which not everything could be compared
@@ -105,11 +106,9 @@ class Auditor:
         def change(tx: Transaction) -> list[Finding]:
             if not _is_stored(tx, last, block_hash):  # rolled back meanwhile: audited again
                 return []
-            new = _put_findings(tx, findings)
+            new = _put_findings(tx, findings, SQL.mark_untrusted)
             tx.run_many(SQL.reread_token, [(token,) for token in by_turn])
-            tx.run(SQL.put_checkpoint, {"block": last, "credit": credit})
-            if dropped:
-                tx.run(SQL.put_dropped_from, {"block": str(min(dropped))})
+            tx.run(SQL.put_checkpoint, {"block": last, "credit": credit, "dropped_from": min(dropped, default=None)})
             return new
 
         self._report(await self._store.write(change))
@@ -147,6 +146,7 @@ class Auditor:
             self._sweep_credit = min(SWEEP_CHECKS, self._sweep_credit + earned)
         pending: list[tuple[int, StateCheck]] = []
         after = self._sweep_after
+        began = tip if not after or self._sweep_began is None else self._sweep_began
         for token, checks in self._sampler.all_tokens(tip.number, after):
             if self._sweep_credit < len(checks):
                 break
@@ -154,21 +154,22 @@ class Auditor:
             pending += [(tip.number, check) for check in checks]
             after = token
             if len(pending) >= _AT_ONCE:
-                await self._put_swept(pending, tip)
+                await self._compare_at_newest(pending, tip)
                 pending = []
         else:
             after = 0
-        await self._put_swept(pending, tip)
+        await self._compare_at_newest(pending, tip)
         if not after:  # all of them were compared
-            await self._store.write(lambda tx: tx.run(SQL.clear_dropped_from))
-        self._sweep_after, self._swept = after, tip
+            await self._store.write(lambda tx: _put_swept(tx, began))
+        self._sweep_after, self._sweep_began, self._swept = after, began, tip
 
-    async def _put_swept(self, checks: Sequence[tuple[int, StateCheck]], tip: Tip) -> None:
+    async def _compare_at_newest(self, checks: Sequence[tuple[int, StateCheck]], tip: Tip) -> None:
         if checks:
             findings = await self._compare(checks, {tip.number: tip.block_hash})
 
             def change(tx: Transaction) -> list[Finding]:
-                return _put_findings(tx, findings) if _is_stored(tx, tip.number, tip.block_hash) else []
+                is_stored = _is_stored(tx, tip.number, tip.block_hash)
+                return _put_findings(tx, findings, SQL.mark_differing) if is_stored else []
 
             self._report(await self._store.write(change))
 
@@ -187,6 +188,12 @@ def _is_stored(tx: Transaction, number: int, block_hash: bytes | None) -> bool:
     return bool(rows) and rows[0][0] == block_hash
 
 
+def _put_swept(tx: Transaction, began: Tip) -> None:
+    """Note that all tokens were compared at a block or later: what audits up to it left out counts no more."""
+    if _is_stored(tx, began.number, began.block_hash):
+        tx.run(SQL.put_swept_at, {"block": began.number})
+
+
 def _findings(checks: Iterable[tuple[int, StateCheck]], results: Iterable[bytes | Reverted]) -> Iterator[Finding]:
     for (block, check), result in zip(checks, results, strict=True):
         if not agrees(check.stored, result):
@@ -202,14 +209,14 @@ def agrees(stored: int | bytes, result: bytes | Reverted) -> bool:
     return address_of(result) == stored
 
 
-def _put_findings(tx: Transaction, findings: Iterable[Finding]) -> list[Finding]:
-    """Mark the tokens untrusted, and return the first finding of each that was trusted before."""
+def _put_findings(tx: Transaction, findings: Iterable[Finding], mark: str) -> list[Finding]:
+    """Mark the tokens untrusted with the statement `mark`. Return the first finding of each that was trusted before."""
     new = []
     for finding in findings:
         block, check, owner = finding
         if tx.rows(SQL.is_trusted, {"token": check.token}):
             new.append(finding)
-        tx.run(SQL.mark_untrusted, {"token": check.token, "block": block})
+        tx.run(mark, {"token": check.token, "block": block})
         if check.token_id:
             nft = {"token_address": check.token_address, "token_id": check.token_id}
             tx.run(SQL.drop_older_state_owners, {**nft, "block": block - _OWNERS_KEPT})

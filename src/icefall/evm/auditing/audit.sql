@@ -4,17 +4,19 @@
 select block, credit from audit order by block desc limit 1;
 
 -- name: put_checkpoint
-insert into audit (block, credit) values (:block, :credit) on conflict (block) do update set credit = excluded.credit;
+insert into audit (block, credit, dropped_from) values (:block, :credit, :dropped_from)
+on conflict (block) do update set credit = excluded.credit, dropped_from = excluded.dropped_from;
 
 -- The first block of which not every comparison that was due was made, since all tokens were last compared.
 -- name: dropped_from
-select value from meta where name = 'audits_dropped_from';
+select dropped_from from audit
+where dropped_from > coalesce((select cast(value as bigint) from meta where name = 'audits_swept_at'), -1)
+order by dropped_from limit 1;
 
--- name: put_dropped_from
-insert into meta (name, value) values ('audits_dropped_from', :block) on conflict (name) do nothing;
-
--- name: clear_dropped_from
-delete from meta where name = 'audits_dropped_from';
+-- The block at which, or after which, all tokens were compared once.
+-- name: put_swept_at
+insert into meta (name, value) values ('audits_swept_at', cast(:block as text))
+on conflict (name) do update set value = excluded.value;
 
 -- name: block_hash
 select hash from block where number = :block;
@@ -120,11 +122,15 @@ select null, o.token_id, a.address, null from nft_owner o join address a on a.id
 where o.token = :token and o.token_id = :token_id and o.block <= :block order by o.block desc limit 1;
 
 -- name: is_trusted
-select 1 from token where token = :token and untrusted_since is null;
+select 1 from token where token = :token and untrusted_since is null and differed_at is null;
 
 -- name: mark_untrusted
 update token set untrusted_since = :block
 where token = :token and (untrusted_since is null or untrusted_since > :block);
+
+-- What is compared at the newest block depends on when blocks arrived: audits of blocks do not look at it.
+-- name: mark_differing
+update token set differed_at = :block where token = :token and differed_at is null;
 
 -- Owners that were found long before. A later one stays beside it: a rollback may take away either.
 -- name: drop_older_state_owners

@@ -90,7 +90,8 @@ update erc20_holding_merged set baseline = ? where holder = ? and token_address 
 -- postgres: restate_merged_baseline
 
 -- name: finish_token
-update token set layout = :layout, layout_since = first_block, untrusted_since = null where token = :token;
+update token set layout = :layout, layout_since = first_block, untrusted_since = null, differed_at = null
+where token = :token;
 
 -- name: put_unclaimed_word
 insert into unclaimed_slot (token, key, block, word) values (?, ?, ?, ?) on conflict do nothing;

@@ -49,7 +49,10 @@ _ROWS = (
     SQL.drop_token,
     SQL.drop_layout,
     SQL.restore_words,
+    SQL.restore_trust,
+    SQL.restore_trust_at_newest,
     SQL.drop_audit,
+    SQL.drop_swept_at,
     SQL.drop_state_owner,
 )
 _RESTATEMENTS = (
@@ -115,10 +118,7 @@ def add_to_journal(tx: Transaction, native: Mapping[int, Sequence[int]]) -> None
 
 
 def roll_back_above(tx: Transaction, ancestor: int) -> None:
-    """Leave the store as it was when `ancestor` was its newest block (-1: when it had none).
-
-    A token stays untrusted even if the block that showed it is gone: reading its balances from state is always right.
-    """
+    """Leave the store as it was when `ancestor` was its newest block (-1: when it had none)."""
     journal = tx.rows(SQL.journal, {"ancestor": ancestor})
     if not journal:
         return

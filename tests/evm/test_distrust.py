@@ -1,0 +1,158 @@
+"""What shows that a token is untrusted, and what audits left out, is rolled back with its block: a store that saw a
+block which was replaced knows what one knows that never saw it."""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from tests.awaited import awaited
+from tests.evm.indexed import Log, open_store
+from tests.evm.test_untrusted_tokens import ANN, BEN, CONTRADICTIONS, TOKEN, StateOfOwner, audit, erc20, erc721
+
+from icefall.evm.auditing import sample
+from icefall.evm.auditing.audit import Auditor
+from icefall.evm.deriving.packing import packed
+from icefall.evm.model import ZERO_ADDRESS, BlockRows
+from icefall.evm.packed import ResolvedBlock
+from icefall.evm.storing.store import ChainStore
+
+ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+INTERVAL = 5_000
+TRUSTED = None, None, False, "audited"
+
+
+class StateOfHolder(StateOfOwner):
+    """The state of a token that answers the same number to every question."""
+
+    def __init__(self, balance: int) -> None:
+        super().__init__()
+        self.owner = balance.to_bytes(20, "big")
+
+
+@asynccontextmanager
+async def opened(path: Path) -> AsyncIterator[ChainStore]:
+    store = open_store(path)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+async def commit(store: ChainStore, *blocks: BlockRows) -> None:
+    for rows in blocks:
+        await store.commit([ResolvedBlock(packed(rows), (), ())])
+
+
+def known(store: ChainStore) -> tuple[int | None, int | None, bool, str]:
+    """Since when the token is untrusted, at which block it was found so among all tokens, and what answers say."""
+    ((since, at, is_untrusted, source),) = store.read(
+        "select t.untrusted_since, t.differed_at, u.is_untrusted, u.balance_source"
+        " from token t join token_trust u on u.token = t.token where t.token = ?",
+        (store.id_of(TOKEN),),
+    )
+    return since, at, bool(is_untrusted), source
+
+
+@ENGINES
+@pytest.mark.parametrize("case", CONTRADICTIONS)
+@awaited
+async def test_a_contradiction_is_rolled_back(case: str, engine: str, tmp_path: Path) -> None:
+    first, second = CONTRADICTIONS[case]
+    async with opened(tmp_path / f"a.{engine}") as store:
+        await commit(store, first, second)
+        assert known(store) == (2, None, True, "logs")
+        await store.roll_back(1)
+        assert known(store)[0] is None
+        await commit(store, second)
+        assert known(store) == (2, None, True, "logs")
+
+
+def repeated(blocks: int) -> list[BlockRows]:
+    """A mint, and blocks that name its owner again."""
+    return [erc721(1, ZERO_ADDRESS, BEN), *(erc721(number, BEN, BEN) for number in range(2, blocks + 1))]
+
+
+@ENGINES
+@awaited
+async def test_what_an_audit_found_is_rolled_back_and_found_again(engine: str, tmp_path: Path) -> None:
+    """The NFT is given away without a log at block 3."""
+    async with opened(tmp_path / f"a.{engine}") as store:
+        state = StateOfOwner()
+        auditor = Auditor(store, state, INTERVAL, Log())
+        for rows, owner in zip(repeated(4), (BEN, BEN, ANN, ANN), strict=True):
+            state.owner = owner
+            await commit(store, rows)
+            await audit(auditor, store)
+        assert known(store) == (3, None, True, "logs")
+        await store.roll_back(3)
+        assert known(store) == (3, None, True, "logs")
+        await store.roll_back(2)
+        assert known(store) == TRUSTED
+        state.owner = ANN  # the replacement lies as well
+        await commit(store, repeated(3)[2])
+        await audit(auditor, store)
+        assert known(store) == (3, None, True, "logs")
+
+
+@ENGINES
+@awaited
+async def test_what_was_found_among_all_tokens_is_rolled_back(engine: str, tmp_path: Path) -> None:
+    """And audits of blocks do not depend on it: when all tokens are compared depends on when blocks arrive."""
+    async with opened(tmp_path / f"a.{engine}") as store:
+        state = StateOfOwner()
+        state.owner = BEN
+        auditor = Auditor(store, state, INTERVAL, Log())
+        await commit(store, *repeated(2))
+        await audit(auditor, store)
+        assert known(store) == TRUSTED
+        tip = store.tip()
+        assert tip is not None
+        state.owner = ANN
+        await auditor.sweep(tip)
+        assert known(store) == (None, 2, True, "logs")
+        await commit(store, repeated(3)[2])
+        await audit(auditor, store)
+        assert known(store) == (3, 2, True, "logs")
+        await store.roll_back(2)
+        assert known(store) == (None, 2, True, "logs")
+        await store.roll_back(1)
+        state.owner = BEN
+        await audit(auditor, store)
+        assert known(store) == TRUSTED
+
+
+@ENGINES
+@awaited
+async def test_what_audits_left_out_is_rolled_back(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`auditedToBlock` is the newest block before the first of which not everything was compared."""
+    monkeypatch.setattr(sample, "PER_BLOCK", 0)
+    holders = [ANN, BEN]
+    blocks: Sequence[BlockRows] = [erc20(number, ZERO_ADDRESS, holders[number % 2], 0) for number in range(1, 6)]
+    async with opened(tmp_path / f"a.{engine}") as store:
+        state = StateOfHolder(0)
+        auditor = Auditor(store, state, INTERVAL, Log())
+        await commit(store, *blocks[:2])
+        await audit(auditor, store)
+        assert auditor.audited_to() == 2
+
+        await store.write(lambda tx: tx.run("update audit set credit = 0"))  # nothing is left of the budget
+        await commit(store, *blocks[2:4])
+        await audit(auditor, store)
+        assert (auditor.audited_to(), auditor.dropped) == (2, 2)
+
+        tip = store.tip()
+        assert tip is not None
+        await auditor.sweep(tip)
+        assert auditor.audited_to() == 4  # all tokens were compared since
+        await store.roll_back(3)
+        await audit(auditor, store)
+        assert auditor.audited_to() == 2  # but at a block that is gone
+        await store.roll_back(2)
+        assert auditor.audited_to() == 2
+        await store.write(lambda tx: tx.run("update audit set credit = 1000"))
+        await commit(store, *blocks[2:])
+        await audit(auditor, store)
+        assert auditor.audited_to() == 5

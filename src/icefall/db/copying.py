@@ -2,7 +2,8 @@
 
 Rows go in the order of their keys, a page per transaction. So a copy that was interrupted goes on behind the last row
 that its target has. Where a server has fewer tables than a file, and views for the others, `copied.sql` of the package
-says how the rows of those that have more columns there, or are only there, are put together.
+says how the rows of those that have more columns there, or are only there, are put together, and in which order such a
+view is read: that of the key, with a column in it that the server has an index of.
 """
 
 import hashlib
@@ -28,6 +29,9 @@ class StoredTable(NamedTuple):
     columns: tuple[str, ...]
     key: tuple[str, ...]
     source: str = ""  # a query for its rows, where they are not those of a table with the same name
+    walked: tuple[
+        str, ...
+    ] = ()  # the columns that give a server the order of the key, where it has the table as a view
 
     def filled(self, text: str) -> str:
         """A statement for any table, with the names of this one in its braces."""
@@ -38,9 +42,16 @@ class StoredTable(NamedTuple):
             marks=", ".join("?" for _ in self.columns),
             key=", ".join(self.key),
             key_marks=", ".join("?" for _ in self.key),
+            order=", ".join(self.walked or self.key),
             key_descending=", ".join(f"{column} desc" for column in self.key),
             page=PAGE_ROWS,
         )
+
+    def read_by(self, *, is_embedded: bool) -> "StoredTable":
+        """Return the table as a store reads it: a server with the columns of its order, behind the others."""
+        if is_embedded:
+            return self._replace(walked=())
+        return self._replace(columns=tuple(dict.fromkeys((*self.columns, *self.walked))))
 
 
 class RowsDiffer(Exception):
@@ -49,9 +60,21 @@ class RowsDiffer(Exception):
 
 def tables_of(package: str) -> list[StoredTable]:
     """The tables of a package's stores: the same on every engine, so those that SQLite creates in memory."""
+    walked = _walked(package)
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(load_schema(package, "sqlite").creation.script)
-        return [_table(made, name) for (name,) in made.execute(SQL.tables).fetchall()]
+        tables = [_table(made, name) for (name,) in made.execute(SQL.tables).fetchall()]
+    return [table._replace(walked=walked.get(table.name, ())) for table in tables]
+
+
+def _walked(package: str) -> dict[str, tuple[str, ...]]:
+    """The order in which a server reads the rows of a view, by the view's name."""
+    if not files(package).joinpath("copied.sql").is_file():
+        return {}
+    texts = load(package, "copied.sql")
+    prefix = "walk_of_"
+    orders = {name.removeprefix(prefix): texts.named(name) for name in texts.names() if name.startswith(prefix)}
+    return {name: tuple(text.rpartition(" order by ")[2].split(", ")) for name, text in orders.items()}
 
 
 def tables_on_server(package: str) -> list[StoredTable]:
@@ -107,11 +130,13 @@ def table_digest(store: BlockingReader, table: StoredTable) -> tuple[int, str]:
 
 def _pages(store: BlockingReader, table: StoredTable, after: Row | None) -> Iterator[list[Row]]:
     """All rows behind a key, in the order of the keys."""
-    at = [table.columns.index(column) for column in table.key]
+    behind = table.read_by(is_embedded=store.is_embedded)
+    order = behind.walked or behind.key
+    at, count = [behind.columns.index(column) for column in order], len(table.columns)
     while True:
-        page = store.read(table.filled(TEXTS.first_rows if after is None else TEXTS.rows_behind), after or ())
+        page = store.read(behind.filled(TEXTS.first_rows if after is None else TEXTS.rows_behind), after or ())
         if page:
-            yield page
+            yield [row[:count] for row in page] if len(behind.columns) > count else page
         if len(page) < PAGE_ROWS:
             return
-        after = tuple(page[-1][index] for index in at)
+        after, behind = tuple(page[-1][index] for index in at), behind._replace(key=order)

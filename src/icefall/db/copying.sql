@@ -10,7 +10,7 @@ select count(*) from {table};
 select {key} from {table} order by {key_descending} limit 1;
 
 -- name: first_rows
-select {columns} from {source} order by {key} limit {page};
+select {columns} from {source} order by {order} limit {page};
 
 -- name: rows_behind
-select {columns} from {source} where ({key}) > ({key_marks}) order by {key} limit {page};
+select {columns} from {source} where ({key}) > ({key_marks}) order by {order} limit {page};

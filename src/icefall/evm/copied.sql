@@ -1,5 +1,6 @@
 -- Rows of tables that have more columns on a server than in a file, for copying a whole store to a server. Each query ends
--- with the key by which it is read page by page, which has an index in both.
+-- with the key by which it is read page by page, which has an index in both. Those named walk_of_ are views on a server:
+-- the order in which it reads them is that of the key of the file's table.
 
 -- A balance is in the last transfer of its block that names the holder, and a touch in the first of its transaction
 -- (storing/writing.py).
@@ -36,3 +37,15 @@ select h.holder, h.token_address, h.token, h.baseline, o.since
 from erc20_holder o
 join address a on a.id = o.token
 join erc20_holding h on h.holder = o.holder and h.token_address = a.address order by token, since, holder;
+
+-- name: walk_of_native_of
+select address, block_group, tx_at from native_of order by address, block_group, tx_at;
+
+-- name: walk_of_touch_of
+select address, block_group, tx_at from touch_of order by address, block_group, tx_at;
+
+-- name: walk_of_erc20_in
+select token, block_group, block from erc20_in order by token, block_group, block;
+
+-- name: walk_of_erc20_of
+select address, block_group, log_at from erc20_of order by address, block_group, log_at;

@@ -3,8 +3,10 @@
 -- part of every index: where lists need it, the index names it.
 -- A row costs 28 bytes here besides its values, and a key is stored a second time in its index. So a list of SQLite is
 -- here an index of the table it lists, and a view has its name and columns; IDs and blocks of long tables have four
--- bytes (docs/decisions/0034-bytes-on-postgresql.md). Each index of a list is over expressions of its own,
--- such as `+tx_at`: the server might take another for as good, and would read all rows of an address, or of the chain.
+-- bytes (docs/decisions/0034-bytes-on-postgresql.md). An index of a list is by groups of four blocks, whose rows share an
+-- entry: a query names the group in its conditions and its order, and sorts the rows of a page by itself. Each is over
+-- expressions of its own, such as `+tx_at`: the server might take another for as good, and would read all rows of an
+-- address, or of the chain.
 
 -- # The chain
 
@@ -55,8 +57,8 @@ create table tx (
     input bytea not null
 );
 create index tx_prefix on tx (substr(hash, 1, 4));
-create index tx_from on tx (sender, (+tx_at));
-create index tx_to on tx (recipient, (+tx_at)) where recipient <> sender;
+create index tx_from on tx (sender, (cast(+tx_at >> 26 as integer)));
+create index tx_to on tx (recipient, (cast(+tx_at >> 26 as integer))) where recipient <> sender;
 
 -- A row says: this block has a transaction whose hash begins with these four bytes.
 create view tx_by_hash as
@@ -64,10 +66,10 @@ select distinct substr(hash, 1, 4) as prefix, tx_at >> 24 as block from tx;
 
 -- A row says: the address is sender or recipient of the transaction, or the contract it created.
 create view native_of as
-select address, tx_at from (
-    select sender as address, +tx_at as tx_at, true as is_new from tx
+select address, block_group, tx_at from (
+    select sender as address, cast(+tx_at >> 26 as integer) as block_group, +tx_at as tx_at, true as is_new from tx
     union all
-    select recipient, +tx_at, recipient <> sender from tx) as parties
+    select recipient, cast(+tx_at >> 26 as integer), +tx_at, recipient <> sender from tx) as parties
 where is_new;
 
 -- A row is an internal transaction: a call or creation within a transaction that moved value or created a contract.
@@ -133,42 +135,46 @@ create table erc20 (
     recipient_balance bytea,
     touches int2 not null default 0 -- 1: `touch_of` has the sender with this transfer's transaction, 2: the recipient, 3: both
 );
-create index erc20_from on erc20 (cast(sender as bigint), (+log_at));
-create index erc20_to on erc20 (cast(recipient as bigint), (+log_at)) where recipient <> sender;
-create index erc20_by_token on erc20 ((+token), (+log_at));
+create index erc20_from on erc20 ((+sender), (cast(+log_at >> 26 as integer)));
+create index erc20_to on erc20 ((+recipient), (cast(+log_at >> 26 as integer))) where recipient <> sender;
+create index erc20_by_token on erc20 ((+token), (cast(+log_at >> 26 as integer)));
 create index erc20_sent on erc20 (sender, token, cast(log_at >> 24 as integer)) where sender_balance is not null;
 create index erc20_received on erc20 (recipient, token, cast(log_at >> 24 as integer)) where recipient_balance is not null;
-create index erc20_touch_from on erc20 (sender, (log_at & -16777216 | tx_index)) where touches & 1 <> 0;
-create index erc20_touch_to on erc20 (recipient, (log_at & -16777216 | tx_index)) where touches & 2 <> 0;
 
 -- A row says: the address is sender or recipient of the transfer.
 create view erc20_of as
-select address, log_at from (
-    select cast(sender as bigint) as address, +log_at as log_at, true as is_new from erc20
+select address, block_group, log_at, tx_index from (
+    select +sender as address, cast(+log_at >> 26 as integer) as block_group, +log_at as log_at, tx_index, true as is_new
+    from erc20
     union all
-    select cast(recipient as bigint), +log_at, recipient <> sender from erc20) as parties
+    select +recipient, cast(+log_at >> 26 as integer), +log_at, tx_index, recipient <> sender from erc20) as parties
 where is_new;
 
 -- A row says: the token moved in the block, first and last at these logs; its transfers lie between them.
 create view erc20_in as
-select +token as token, +log_at >> 24 as block, min(log_at & 16777215) as first_log, max(log_at & 16777215) as last_log
-from erc20 group by +token, +log_at >> 24;
+select +token as token, cast(+log_at >> 26 as integer) as block_group, +log_at >> 24 as block,
+    min(log_at & 16777215) as first_log, max(log_at & 16777215) as last_log
+from erc20 group by +token, cast(+log_at >> 26 as integer), +log_at >> 24;
 
 -- A row says: the address and the transaction belong in `touch_of`, and no transfer of an ERC-20 token says so.
 create table touch_rest (
     address int4 not null,
-    tx_at bigint not null,
-    primary key (address, tx_at)
+    tx_at bigint not null
 );
+create index touch_rest_of on touch_rest (address, (cast(+tx_at >> 26 as integer)));
 
 -- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction.
 create view touch_of as
-select address, tx_at from (
-    select sender as address, log_at & -16777216 | tx_index as tx_at, touches & 1 <> 0 as is_touch from erc20
+select address, block_group, tx_at from (
+    select +sender as address, cast(+log_at >> 26 as integer) as block_group, +log_at & -16777216 | tx_index as tx_at,
+        touches & 1 <> 0 as is_touch
+    from erc20
     union all
-    select recipient, log_at & -16777216 | tx_index, touches & 2 <> 0 from erc20
+    select +recipient, cast(+log_at >> 26 as integer), +log_at & -16777216 | tx_index,
+        touches & 2 <> 0 and recipient <> sender
+    from erc20
     union all
-    select address, tx_at, true from touch_rest) as touched
+    select address, cast(+tx_at >> 26 as integer), +tx_at, true from touch_rest) as touched
 where is_touch;
 
 -- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309).

@@ -11,6 +11,17 @@ from (select tx_at from native_of where {of_address} and tx_at > :low and tx_at 
 join tx_view v on v.tx_at = o.tx_at
 order by v.tx_at;
 
+-- A server walks the list by groups of four blocks, and sorts the rows of a page.
+-- postgres: transactions
+select v.tx_at, v.block_hash, v.time, v.hash, v.sender_address, v.recipient_address, v.amounts, v.kind, v.selector,
+    v.sender, v.recipient
+from (
+    select tx_at from native_of
+    where {of_address} and block_group >= :low >> 26 and block_group <= :high >> 26 and tx_at > :low and tx_at < :high
+    order by block_group fetch first :limit rows with ties) o
+join tx_view v on v.tx_at = o.tx_at
+order by o.tx_at limit :limit;
+
 -- name: internals
 select v.*
 from (
@@ -25,6 +36,15 @@ select v.*
 from (select log_at from {single}_of where {of_address} and log_at > :low and log_at < :high order by log_at limit :limit) o
 join {single}_view v on v.log_at = o.log_at
 order by v.log_at;
+
+-- postgres: erc20_transfers
+select v.*
+from (
+    select log_at from erc20_of
+    where {of_address} and block_group >= :low >> 26 and block_group <= :high >> 26 and log_at > :low and log_at < :high
+    order by block_group fetch first :limit rows with ties) o
+join erc20_view v on v.log_at = o.log_at
+order by o.log_at limit :limit;
 
 -- Logs are bounded first: a batch is read as a whole, and what is too much of it is cut off.
 -- name: {batched}_transfers

@@ -40,8 +40,16 @@ select id from address where address = :address;
 -- name: native_txs
 select tx_at from native_of where address = :id and tx_at >= :low and tx_at < :high;
 
+-- postgres: native_txs
+select tx_at from native_of
+where address = :id and block_group >= :low >> 26 and block_group <= :high >> 26 and tx_at >= :low and tx_at < :high;
+
 -- name: touching_txs
 select tx_at from touch_of where address = :id and tx_at >= :low and tx_at < :high;
+
+-- postgres: touching_txs
+select tx_at from touch_of
+where address = :id and block_group >= :low >> 26 and block_group <= :high >> 26 and tx_at >= :low and tx_at < :high;
 
 -- name: tx_hashes
 select tx_at, hash from tx where tx_at >= :low and tx_at < :high;

@@ -31,12 +31,17 @@ order by log_at desc, position desc limit :limit);
 ({{batched}_in_token}
 order by log_at desc, position desc limit :limit);
 
--- Each list is bounded by itself: otherwise the server may read and sort all of them.
+-- Each list is bounded by itself: otherwise the server may read and sort all of them. That of ERC-20 is walked by groups of
+-- four blocks.
 -- postgres: in_token
 (select v.* from (
-    select +log_at as log_at from erc20
-    where +token = (select id from address where address = :address) and +log_at >= :low and +log_at < :high
-    order by +log_at desc limit :limit) page
+    select log_at from (
+        select +log_at as log_at from erc20
+        where +token = (select id from address where address = :address)
+            and cast(+log_at >> 26 as integer) >= :low >> 26 and cast(+log_at >> 26 as integer) <= :high >> 26
+            and +log_at >= :low and +log_at < :high
+        order by cast(+log_at >> 26 as integer) desc fetch first :limit rows with ties) as near
+    order by log_at desc limit :limit) page
 join erc20_view v on v.log_at = page.log_at)
 union all
 {union {single_nft}_page_in_token}

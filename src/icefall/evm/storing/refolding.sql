@@ -73,7 +73,7 @@ delete from erc20_balance where holder = :holder and token = :token and block = 
 -- postgres: drop_balance_at
 update erc20 set sender_balance = case when sender = :holder then null else sender_balance end,
     recipient_balance = case when recipient = :holder then null else recipient_balance end
-where +token = :token and +log_at >= :low and +log_at < :high and (sender = :holder or recipient = :holder);
+where log_at >= :low and log_at < :high and +token = :token and (+sender = :holder or +recipient = :holder);
 
 -- name: drop_slot_change_at
 delete from slot_change where block = ? and token = ? and holder = ? and token_id = ?;

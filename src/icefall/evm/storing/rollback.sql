@@ -81,8 +81,8 @@ delete from touch_of where (address, tx_at) in (
 -- postgres: drop_touches_of_erc20
 
 -- postgres: drop_touches_of_{with_ids}
-delete from touch_rest where (address, tx_at) in (
-    select address, tx_at from (
+delete from touch_rest where (address, cast(+tx_at >> 26 as integer), tx_at) in (
+    select address, cast(tx_at >> 26 as integer), tx_at from (
         select sender as address, (log_at & -16777216) | tx_index as tx_at from {with_ids} where log_at >= :from_log
         union all select recipient, (log_at & -16777216) | tx_index from {with_ids} where log_at >= :from_log
     ) as rolled_back);
@@ -95,8 +95,8 @@ delete from touch_of where (address, tx_at) in (
     ) as rolled_back);
 
 -- postgres: drop_touches_of_internal
-delete from touch_rest where (address, tx_at) in (
-    select address, tx_at from (
+delete from touch_rest where (address, cast(+tx_at >> 26 as integer), tx_at) in (
+    select address, cast(tx_at >> 26 as integer), tx_at from (
         select sender as address, tx_at from internal where tx_at >= :from_tx
         union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null
     ) as rolled_back);
@@ -288,7 +288,9 @@ update token set standards = standards | 1 where token = ? and (
 -- postgres: restate_erc20
 update token set standards = standards | 1 where token = ? and (
     exists (select 1 from erc20_holding h where h.token = token.token and h.since >= token.standards_since)
-    or exists (select 1 from erc20 e where +e.token = token.token and +e.log_at >= token.standards_since << 24));
+    or exists (select 1 from erc20 e where +e.token = token.token
+        and cast(+e.log_at >> 26 as integer) >= token.standards_since >> 2
+        and +e.log_at >= token.standards_since << 24));
 
 -- name: restate_{with_ids}
 update token set standards = standards | {number} where token = ? and exists (

@@ -95,8 +95,22 @@ select id from address where address = :address;
 -- name: {standard}_positions
 select log_at from {standard}_of where address = :id and log_at >= :low and log_at < :high order by log_at desc limit :limit;
 
+-- postgres: erc20_positions
+select log_at from (
+    select log_at from erc20_of
+    where address = :id and block_group >= :low >> 26 and block_group <= :high >> 26 and log_at >= :low and log_at < :high
+    order by block_group desc fetch first :limit rows with ties) as near
+order by log_at desc limit :limit;
+
 -- name: tx_positions
 select tx_at from native_of where address = :id and tx_at >= :low and tx_at < :high order by tx_at desc limit :limit;
+
+-- postgres: tx_positions
+select tx_at from (
+    select tx_at from native_of
+    where address = :id and block_group >= :low >> 26 and block_group <= :high >> 26 and tx_at >= :low and tx_at < :high
+    order by block_group desc fetch first :limit rows with ties) as near
+order by tx_at desc limit :limit;
 
 -- name: {single}_at
 select {number}, e.log_at, {stored}, null, null from {single} e where e.log_at in (select value from json_each(:positions));

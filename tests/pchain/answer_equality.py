@@ -27,6 +27,10 @@ def comparable(method: str, params: Any, response: Any, *, is_drawn: bool) -> An
     if method == "platform.getCurrentValidators":
         entries = [{k: v for k, v in entry.items() if k not in OWN_VIEW} for entry in result["validators"]]
         result["validators"] = sorted(entries, key=json.dumps) if _asks_for_several(params) else entries
+    if method == "platform.getAllValidatorsAt":  # nodes with the same key
+        for of_subnet in result["validatorSets"].values():
+            for one in of_subnet["validators"]:
+                one["nodeIDs"].sort()
     if method == "platform.getUTXOs" and not is_drawn:
         result["utxos"] = sorted(result["utxos"])
         result["endIndex"] = result["endIndex"]["address"]  # the last output of a list without an order

@@ -72,7 +72,7 @@ class Drawing:
         return pack_tx(body, [Credential(tuple(random_bytes(65) for _ in range(count))) for count in counts])
 
     def message(self, subnet: bytes, content: bytes) -> bytes:
-        """What the manager of an L1 tells the P-Chain, signed by nobody."""
+        """What the manager of an L1 tells the P-Chain, with a made-up signature."""
         call = pack_addressed_call(AddressedCall(self.source.randbytes(20), content))
         signers = self.source.choice((b"\x01", b"\x07", b"\x0f\xf0"))
         of_chain = self.around.network_id, self.around.x_chain

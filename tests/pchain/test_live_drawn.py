@@ -1,7 +1,7 @@
 """Random transactions on a real AvalancheGo that Icefall follows: at every height both give the same answers.
 
 ICEFALL_TEST_AVALANCHEGO names the program; without it nothing runs. ICEFALL_FUZZ_LIVE_STEPS steps are drawn, with
-ICEFALL_FUZZ_SEED.
+ICEFALL_FUZZ_SEED; in the end ICEFALL_FUZZ_QUESTIONS right and wrong questions about what there is.
 """
 
 import os
@@ -15,7 +15,9 @@ from bench.ledger import issue, richest
 from tests.go_node import GoNode, avalanchego
 from tests.pchain.live_comparison import Compared
 from tests.pchain.live_drawing import KEYS, KINDS, STAKE_S_MIN, LiveDrawing, surroundings
+from tests.pchain.live_questions import differences
 from tests.pchain.naive_chain import NaiveChain
+from tests.pchain.question_drawing import Known
 from tests.platform_wallet import ADDRESS
 from tests.server import serving
 from tests.validated_network import HRP, NETWORK_ID, ValidatedNetwork
@@ -31,6 +33,7 @@ from icefall.wire.text.bech32 import address_text
 
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
 STEPS = int(os.environ.get("ICEFALL_FUZZ_LIVE_STEPS", "15"))
+QUESTIONS = int(os.environ.get("ICEFALL_FUZZ_QUESTIONS", "1500"))
 AVAX = 10**9
 _EXPORTED = 12
 _POLL_S = 0.1
@@ -51,6 +54,7 @@ class LiveChain:
         self.around = surroundings(network)
         self.naive = NaiveChain(network.platform)
         self.naive.begin(unpack_genesis(network.genesis.p_genesis))
+        self.blocks: list[t.PlatformBlock] = []
         self.accepted: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
 
@@ -88,6 +92,7 @@ class LiveChain:
             raw = self.compared.ask_go("getBlockByHeight", asked)["result"]["block"]
             block = unpack_block(checksum_hex.decode(raw))
             self.naive.accept(block)
+            self.blocks.append(block)
             self.accepted.update(type(tx.unsigned).__name__ for tx in block.txs)
             self.accepted[block.block_type.name] += 1
         self.compared.subnets = [bytes(32), *self.naive.subnets]
@@ -122,6 +127,23 @@ class LiveChain:
             time.sleep(_POLL_S)
             self.follow()
 
+    def known(self) -> Known:
+        """What there is to ask about."""
+        txs = [tx for block in self.blocks for tx in block.txs]
+        chains = [tx.txid for tx in txs if isinstance(tx.unsigned, t.CreateChainTx)]
+        return Known(
+            hrp=HRP,
+            height=self.blocks[-1].height,
+            addresses=list(KEYS),
+            txids=[tx.txid for tx in txs],
+            blocks=[block.block_id for block in self.blocks],
+            subnets=self.compared.subnets,
+            chains=[self.around.x_chain, self.around.c_chain, *chains],
+            nodes=self.around.nodes,
+            validations=self.compared.validations,
+            raw_txs=[tx.raw for tx in txs],
+        )
+
 
 def test_a_drawn_history_is_the_same_in_both(tmp_path: Path) -> None:
     made = ValidatedNetwork(tmp_path / "network")
@@ -136,3 +158,5 @@ def test_a_drawn_history_is_the_same_in_both(tmp_path: Path) -> None:
             chain.await_ends()
             print(dict(chain.accepted), dict(chain.refused), sep="\n")
             assert sum(chain.accepted.values()) >= STEPS, chain.refused
+            wrong = differences(node.url(), server.url(), chain.known(), chain.source, QUESTIONS)
+            assert not wrong, "\n".join(wrong)

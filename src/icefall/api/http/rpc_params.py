@@ -153,6 +153,7 @@ Encoding = Annotated[str, ENCODING]
 StartIndex = Annotated[tuple[str, str], START_INDEX]
 
 NO_ID = EMPTY_ID
+_LISTS = (STRINGS, IDS, NODE_IDS)
 
 
 class NodeBinder:
@@ -172,7 +173,7 @@ class NodeBinder:
 
     def from_json(self, raw: bytes) -> Any:
         """Make the struct of JSON-RPC params, empty when they are left out. Unknown keys are ignored, case does not
-        matter, the last wins."""
+        matter, the last wins; null says nothing, but of lists, which it empties."""
         if not raw or raw == b"null":
             return self._none
         if raw[:1] == b"[":
@@ -189,6 +190,8 @@ class NodeBinder:
                 name, param_type = known
                 if value != b"null":
                     given[name] = param_type.read(value)
+                elif name in given and param_type in _LISTS:
+                    del given[name]
         return self.params(**given) if given else self._none
 
     def from_query(self, query: str) -> Any:

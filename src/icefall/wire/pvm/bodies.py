@@ -94,6 +94,9 @@ _with_base = {
     tx_type.type_id: (tx_type, tuple([field.unpack for field in fields])) for tx_type, fields in _WITH_BASE.items()
 }
 _without_base = {tx_type.type_id: (tx_type, field.unpack) for tx_type, field in _WITHOUT_BASE.items()}
+TX_NAMES = {
+    tx_type.type_id: "txs." + tx_type.__name__.removeprefix("Platform") for tx_type in (*_WITH_BASE, *_WITHOUT_BASE)
+}
 
 
 def unpack_unsigned(source: Unpacker) -> t.UnsignedTx:

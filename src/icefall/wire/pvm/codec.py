@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from icefall.wire.avm.parts import pack_part
 from icefall.wire.avm.types import Credential
+from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256
 from icefall.wire.packer import (
     GENESIS_SIZE_MAX,
@@ -20,8 +21,15 @@ from icefall.wire.packer import (
     u32,
     u64,
 )
-from icefall.wire.pvm.bodies import pack_unsigned, unpack_unsigned
-from icefall.wire.pvm.parts import pack_output, unexpected, unpack_credential, unpack_list, unpack_output
+from icefall.wire.pvm.bodies import TX_NAMES, pack_unsigned, unpack_unsigned
+from icefall.wire.pvm.parts import (
+    UnexpectedType,
+    pack_output,
+    unexpected,
+    unpack_credential,
+    unpack_list,
+    unpack_output,
+)
 from icefall.wire.pvm.types import BlockType, PlatformBlock, PlatformGenesis, PlatformTx, PlatformUtxo, UnsignedTx
 
 _COMMON = Layout(32, "uint64")
@@ -30,6 +38,30 @@ _BLOCK_TYPES = {int(block_type): block_type for block_type in BlockType}
 _TIMED = frozenset({BlockType.BANFF_PROPOSAL, BlockType.BANFF_ABORT, BlockType.BANFF_COMMIT, BlockType.BANFF_STANDARD})
 _VERSION_SIZE = len(VERSION_BYTES)
 
+# The node's names of what stands in a place of a transaction, and of what does not stand there alone.
+_INTERFACES = {
+    "transaction": "txs.UnsignedTx",
+    "output": "avax.TransferableOut",
+    "locked output": "avax.TransferableOut",
+    "input": "avax.TransferableIn",
+    "locked input": "avax.TransferableIn",
+    "owner": "fx.Owner",
+    "authorization": "verify.Verifiable",
+    "signer": "signer.Signer",
+    "credential": "verify.Verifiable",
+}
+_OTHER_NAMES = {
+    5: "secp256k1fx.TransferInput",
+    7: "secp256k1fx.TransferOutput",
+    9: "secp256k1fx.Credential",
+    10: "secp256k1fx.Input",
+    11: "secp256k1fx.OutputOwners",
+    21: "stakeable.LockIn",
+    22: "stakeable.LockOut",
+    27: "signer.Empty",
+    28: "signer.ProofOfPossession",
+}
+
 
 def unpack_tx(raw: bytes, size_max: int = SIZE_MAX) -> PlatformTx:
     """Read a signed transaction; nothing may follow it."""
@@ -37,6 +69,17 @@ def unpack_tx(raw: bytes, size_max: int = SIZE_MAX) -> PlatformTx:
     tx = _unpack_tx(source)
     source.finish()
     return tx
+
+
+def refusal_text(error: WireError) -> str:
+    """What the node says of bytes that are no transaction: it has a text of its own for types in a wrong place."""
+    interface = _INTERFACES.get(error.place) if isinstance(error, UnexpectedType) else None
+    if not isinstance(error, UnexpectedType) or interface is None:
+        return str(error)
+    name = _OTHER_NAMES.get(error.type_id) or TX_NAMES.get(error.type_id)
+    if name is None:
+        return f"couldn't unmarshal interface: unknown type ID {error.type_id}"
+    return f"couldn't unmarshal interface: *{name} does not implement interface {interface}"
 
 
 def pack_tx(unsigned: UnsignedTx, credentials: Iterable[Credential] = ()) -> PlatformTx:

@@ -41,9 +41,18 @@ _unpack_transfer_input = PARTS[TransferInput.type_id].unpack
 _unpack_signatures = PARTS[Credential.type_id].unpack
 
 
+class UnexpectedType(WireError):
+    """A type ID may not stand where it was met."""
+
+    def __init__(self, type_id: int, place: str) -> None:
+        super().__init__(f"P-Chain: unknown {place} type {type_id}")
+        self.type_id = type_id
+        self.place = place
+
+
 def unexpected(type_id: int, place: str) -> WireError:
     """The error for a type ID that may not stand where it was met."""
-    return WireError(f"P-Chain: unknown {place} type {type_id}")
+    return UnexpectedType(type_id, place)
 
 
 def unpack_list(source: Unpacker, unpack: Callable[[Unpacker], _T]) -> tuple[_T, ...]:

@@ -52,11 +52,11 @@ from icefall.wire.avm.json import ChainNaming
 from icefall.wire.errors import WireError
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, PRIMARY_NETWORK, id_from_text, id_text, node_id_from_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
-from icefall.wire.pvm.codec import unpack_block, unpack_tx
+from icefall.wire.pvm.codec import refusal_text, unpack_block, unpack_tx
 from icefall.wire.pvm.json import block_json, tx_json
 from icefall.wire.pvm.types import CreateChainTx, CreateSubnetTx
 from icefall.wire.text import checksum_hex
-from icefall.wire.text.go_text import rfc3339_nano
+from icefall.wire.text.go_text import quote, rfc3339_nano
 
 _NOT_FOUND = "not found"
 
@@ -136,7 +136,7 @@ async def issue_tx(params: IssueTxParams, upstream: PlatformUpstream) -> Issued:
         unpack_tx(raw)
     except WireError as error:
         if not upstream.exists:
-            raise CallFailed(f"couldn't parse tx: couldn't parse tx: {error}") from error
+            raise CallFailed(f"couldn't parse tx: couldn't parse tx: {refusal_text(error)}") from error
     return Issued(id_text(await upstream.issue(params.tx, params.encoding)))
 
 
@@ -259,7 +259,7 @@ async def _status_of_unknown(text: str, chain: PlatformReader) -> str:
     try:
         chain_id = id_from_text(text)
     except WireError as error:
-        raise CallFailed(f'problem parsing blockchainID "{text}": {error}') from error
+        raise CallFailed(f"problem parsing blockchainID {quote(text)}: {error}") from error
     return "Unknown" if await chain.blockchain(chain_id) is None else "Created"
 
 

@@ -7,6 +7,7 @@ from icefall.errors import CallFailed
 from icefall.node.chains import Chains
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_from_text
+from icefall.wire.text.go_text import quote
 from icefall.xchain.paging import ExportedUtxos, OwnUtxos, UtxoCursor, UtxoLists, UtxoPage, UtxoReader, page_of
 
 PAGE_MAX = 1024
@@ -46,7 +47,7 @@ async def _lists(source: str, chain: UtxoReader, chain_id: bytes, chains: Chains
     try:
         source_id = await chains.lookup(source)
     except CallFailed as error:
-        raise CallFailed(f'problem parsing source chainID "{source}": {error}') from error
+        raise CallFailed(f"problem parsing source chainID {quote(source)}: {error}") from error
     return OwnUtxos(chain) if source_id == chain_id else ExportedUtxos(chain, source_id)
 
 
@@ -57,7 +58,7 @@ async def _start(start: tuple[str, str], addresses: AddressParser) -> UtxoCursor
     try:
         address = await addresses.parse(address_text)
     except CallFailed as error:
-        raise CallFailed(f'couldn\'t parse start index address "{address_text}": {error}') from error
+        raise CallFailed(f"couldn't parse start index address {quote(address_text)}: {error}") from error
     try:
         return UtxoCursor(address, id_from_text(utxo_text))
     except WireError as error:

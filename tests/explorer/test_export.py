@@ -2,6 +2,7 @@
 without a key. The process that writes files runs only where a test wants an end."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -118,6 +119,32 @@ def test_the_files_are_downloaded_and_removed(opened: Tab, served: Served) -> No
     press(opened, "Remove them now?")
     says(opened, "The files have been removed")
     assert opened.page.locator(".export").get_by_role("link").count() == 0
+
+
+@pytest.mark.parametrize("standard", ["erc20", "erc721", "erc1155"])
+def test_the_transfers_of_a_token_are_downloaded(standard: str, opened: Tab, served: Served) -> None:
+    """On the page of a token and of a collection: ordered, shown while it runs, and with exactly its transfers."""
+    moves = [one for rows in blocks() for one in getattr(rows, f"{standard}_transfers")]
+    token = Counter(one.token for one in moves).most_common(1)[0][0]
+    place = "token" if standard == "erc20" else "nft"
+    opened.open(f"/chain/{ID}/{place}/0x{token.hex()}")
+    order(opened)
+    says(opened, "The files are being made: 0 % of the days, 0 rows.")
+    look_at(opened, f"export-{standard}")
+    opened.open(f"/chain/{ID}/{place}/0x{token.hex()}")  # loads the program anew: the job is that of the tab
+    says(opened, "The files are being made")
+    with serving("exports", served.folder, *served.settings, started=False):
+        says(opened, "The files are ready. They have ")
+    with opened.page.expect_download() as found:
+        opened.page.locator(".export").get_by_role("link", name="Download").click()
+    rows = rows_in(Path(found.value.path()).read_bytes())
+    assert not rows["transactions"]
+    expected = [str(one.log_index) for one in moves if one.token == token]
+    assert [row["logIndex"] for row in rows[f"{standard}_transfers"]] == expected
+    assert {row["tokenAddress"].lower() for row in rows[f"{standard}_transfers"]} == {f"0x{token.hex()}"}
+    press(opened, "Remove the files")
+    press(opened, "Remove them now?")
+    says(opened, "The files have been removed")
 
 
 def test_a_key_is_asked_for_where_one_is_needed(opened: Tab, served: Served) -> None:

@@ -48,6 +48,10 @@ class Scene(ChainScene):
         shown = sorted(f"0x{one.hex()}" for one in addresses)
         return await self.jobs.order(owner, EVM, ExportRequest(addresses=shown, chains=[ID], **days), self.now)
 
+    async def order_tokens(self, tokens: Sequence[bytes], **days: Any) -> ExportJob:
+        shown = sorted(f"0x{one.hex()}" for one in tokens)
+        return await self.jobs.order("", EVM, ExportRequest(addresses=[], tokens=shown, chains=[ID], **days), self.now)
+
     async def drain(self, runner: ExportRunner | None = None) -> None:
         used = runner or self.runner()
         while await used.step():

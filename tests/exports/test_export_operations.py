@@ -124,6 +124,7 @@ def test_operations_belong_to_their_owner_and_can_be_cancelled(server: Server, k
         ({"startDate": "2024-02-02", "endDate": "2024-02-01"}, "must not be after"),
         ({"options": {"addresses": ["0x12"], "includeChains": [ID]}}, "0x and 40 hex digits"),
         ({"options": {"addresses": [], "includeChains": [ID]}}, "options.addresses is missing"),
+        ({"options": {"tokens": ["0x12"], "includeChains": [ID]}}, "options.tokens must be addresses"),
         ({"options": {"addresses": ["0x" + "1" * 40], "includeChains": []}}, "the body is invalid"),
     ],
 )

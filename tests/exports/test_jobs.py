@@ -86,6 +86,56 @@ def test_files_hold_what_the_lists_hold_in_the_order_of_time(tmp_path: Path) -> 
     in_scene(tmp_path, run)
 
 
+def moved_tokens() -> dict[str, dict[bytes, list[tuple[str, str, str]]]]:
+    """The transfers of each token as the blocks have them, by the name of the file: block, log and place in a batch."""
+    found: dict[str, dict[bytes, list[tuple[str, str, str]]]] = {}
+    for rows in blocks():
+        number = str(rows.block.number)
+        for kind, moves in (
+            ("erc20_transfers", rows.erc20_transfers),
+            ("erc721_transfers", rows.erc721_transfers),
+            ("erc1155_transfers", rows.erc1155_transfers),
+        ):
+            for one in moves:
+                place = (number, str(one.log_index), str(getattr(one, "position", "")))
+                found.setdefault(kind, {}).setdefault(one.token, []).append(place)
+    return found
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "postgres"])
+@pytest.mark.parametrize("page", [1, 500])
+def test_files_of_tokens_hold_all_their_transfers(
+    engine: str, page: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(merging, "_PAGE_MAX", page)
+    monkeypatch.setattr(merging, "_PAGE_MIN", 1)
+    expected = moved_tokens()
+    assert len(expected) == len(STANDARDS)
+    tokens = sorted({one for by_token in expected.values() for one in by_token})
+
+    async def run(scene: Scene) -> None:
+        await scene.put(blocks())
+        job = await scene.order_tokens(tokens)
+        await scene.drain()
+        ended, files = await scene.known(job), await scene.files(job)
+        assert (ended.status, ended.message) == (COMPLETED, "")
+        assert files["transactions"] == files["internal_transactions"] == []
+        for kind, by_token in expected.items():
+            shown_rows: dict[str, list[tuple[str, str, str]]] = {}
+            for row in files[kind]:
+                place = (row["blockNumber"], row["logIndex"], row.get("batchIndex", ""))
+                shown_rows.setdefault(row["address"].lower(), []).append(place)
+                assert row["tokenAddress"] == row["address"]
+                assert row["direction"] == "" or row["address"] in (row["from"], row["to"])
+            assert shown_rows == {f"0x{token.hex()}": places for token, places in by_token.items()}
+
+    if engine == "sqlite":
+        in_scene(tmp_path, run)
+    else:
+        with closing(Stores(tmp_path, server_url(), new_prefix())) as stores:
+            in_scene(tmp_path, run, stores=stores)
+
+
 def test_small_pages_and_steps_give_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run(scene: Scene) -> None:
         await scene.put(blocks())

@@ -126,6 +126,33 @@ def test_every_row_equals_the_recorded_chain(data_dir: Path, tmp_path: Path) -> 
     assert [row["address"] for row in rows_of(tmp_path, "contracts")] == [hexed(one[0]) for one in chain.deployments]
 
 
+def test_blocks_have_what_became_of_their_fees(data_dir: Path, tmp_path: Path) -> None:
+    """Who got them, what was burned, and the size: as the node has them; empty where an older release indexed."""
+    assert export(data_dir, tmp_path, "--table=blocks") == 0
+    blocks = [line.line["block"] for line in derived(CHAIN)]
+    expected = [
+        (one["miner"].lower(), str(int(one["size"], 16)), str(int(one.get("baseFeePerGas", "0x0"), 16) * gas))
+        for one in blocks
+        for gas in (int(one["gasUsed"], 16),)
+    ]
+    found = rows_of(tmp_path, "blocks")
+    assert [(row["fee_recipient"], row["size"], row["fees_burned"]) for row in found] == expected
+    older = put_chain(tmp_path / "older")
+    with sqlite3.connect(store_path(older, ID)) as writer:
+        writer.execute("update block set fee_recipient = null, size = null, fees_burned = null where number < 3")
+    writer.close()
+    for file_format in ("csv", "parquet"):
+        assert export(older, tmp_path / file_format, "--table=blocks", f"--format={file_format}") == 0
+    rows = rows_of(tmp_path / "csv", "blocks")
+    assert [(row["fee_recipient"], row["size"], row["fees_burned"]) for row in rows] == [("", "", "")] * 3 + expected[
+        3:
+    ]
+    (file,) = (tmp_path / "parquet" / ID / "blocks").glob("*.parquet")
+    columns = parquet.read_table(file).select(["fee_recipient", "size", "fees_burned"]).to_pylist()
+    assert [set(row.values()) for row in columns[:3]] == [{None}] * 3
+    assert [(row["fee_recipient"], str(row["size"]), row["fees_burned"]) for row in columns[3:]] == expected[3:]
+
+
 def test_both_engines_write_the_same_files(data_dir: Path, tmp_path: Path) -> None:
     prefix = new_prefix()
     url = server_url()
@@ -307,5 +334,10 @@ def test_a_folder_with_another_export_is_refused(
     assert export(data_dir, tmp_path, "--table=blocks") == 0
     assert export(data_dir, tmp_path, "--table=blocks", "--format=jsonl") == 1
     assert "holds an export with another format, partition or columns" in capsys.readouterr().err
+    path = tmp_path / ID / "blocks" / files.MANIFEST
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps({**manifest, "version": manifest["version"] - 1}))
+    assert export(data_dir, tmp_path, "--table=blocks") == 1
+    assert "made by another release: choose another --out" in capsys.readouterr().err
     assert export(data_dir, tmp_path, chain="77") == 1
     assert "chain 77 is not indexed" in capsys.readouterr().err

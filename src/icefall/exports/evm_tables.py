@@ -20,8 +20,9 @@ def _uint(packed: bytes) -> str:
 
 
 def _block(row: Row) -> tuple[Any, ...]:
-    number, block_hash, parent, time, tx_count, *amounts = row
-    return (number, time, hex_text(block_hash), hex_text(parent), tx_count, *map(_uint, amounts))
+    number, block_hash, parent, time, tx_count, *amounts, recipient, size, burned = row
+    details = (hex_text(recipient), size, None if burned is None else _uint(burned))
+    return (number, time, hex_text(block_hash), hex_text(parent), tx_count, *map(_uint, amounts), *details)
 
 
 def _transaction(row: Row) -> tuple[Any, ...]:
@@ -124,10 +125,10 @@ def _token(row: Row) -> tuple[Any, ...]:
 TABLES = (
     Table(
         "blocks",
-        "A row is a block.",
+        "A row is a block. The last three columns are not known of a block that an older release indexed.",
         columns(
             "number:uint64 time:time hash:hex parent_hash:hex tx_count:uint32 base_fee:uint256 gas_used:uint256 "
-            "gas_limit:uint256 gas_cost:uint256 fees_spent:uint256"
+            "gas_limit:uint256 gas_cost:uint256 fees_spent:uint256 fee_recipient:hex size:uint64 fees_burned:uint256"
         ),
         SQL.blocks,
         _block,

@@ -2,7 +2,8 @@
 -- or from block to block; the others by the numbers of addresses, and of their rows those up to the block :last.
 
 -- name: blocks
-select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent
+select number, hash, parent_hash, time, tx_count, base_fee, gas_used, gas_limit, gas_cost, fees_spent, fee_recipient,
+    size, fees_burned
 from block where number >= :low >> 24 and number < :high >> 24 and number >= 0 order by number;
 
 -- name: transactions

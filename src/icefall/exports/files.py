@@ -19,7 +19,7 @@ from icefall.exports.formats import RowWriter
 from icefall.exports.tables import ExportedChain, Kept, Table
 
 MANIFEST = "manifest.json"
-_VERSION = 1
+_VERSION = 2  # of the schema: it grows when the columns of a table change
 _TRIES = 5  # to write a file while blocks are rolled back
 _CHUNK = 1 << 20
 
@@ -98,7 +98,8 @@ class TableExport:
             raise StartRefused(f"{self._folder / MANIFEST} is not the manifest of an export: {error}") from error
         if msgspec.structs.replace(found, files=[]) != new:
             raise StartRefused(
-                f"{self._folder} holds an export with another format, partition or columns: choose another --out"
+                f"{self._folder} holds an export with another format, partition or columns"
+                f"{'' if found.version == _VERSION else ', made by another release'}: choose another --out"
             )
         return found
 

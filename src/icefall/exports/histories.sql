@@ -1,4 +1,5 @@
--- The rows of one address in the order of the chain, for export jobs: those behind (:low, :inside) and before :high.
+-- The rows of one address or token in the order of the chain, for export jobs: those behind (:low, :inside) and before
+-- :high.
 -- The positions of a page are found first, in the order of an index, and joined to the view of their rows.
 
 -- fragment: of_address
@@ -54,4 +55,31 @@ from (
     where {of_address} and log_at >= :low and log_at < :high order by log_at limit :logs) o
 join {batched}_view v on v.log_at = o.log_at
 where (v.log_at, v.position) > (:low, :inside)
+order by v.log_at, v.position limit :limit;
+
+-- The blocks in which the token moved are found first, and in each the logs between its first and its last one.
+-- name: erc20_transfers_in_token
+select v.* from erc20_in i
+join erc20_view v on v.log_at between i.block << 24 | i.first_log and i.block << 24 | i.last_log and v.token = i.token
+where i.token = (select id from address where address = :address)
+    and i.block >= :low >> 24 and i.block <= :high >> 24 and v.log_at > :low and v.log_at < :high
+order by i.block, v.log_at limit :limit;
+
+-- postgres: erc20_transfers_in_token
+select v.* from (
+    select +log_at as log_at from erc20
+    where +token = (select id from address where address = :address) and +log_at > :low and +log_at < :high
+    order by +log_at limit :limit) page
+join erc20_view v on v.log_at = page.log_at
+order by v.log_at;
+
+-- name: {single_nft}_transfers_in_token
+select v.* from {single_nft}_view v
+where v.token = (select id from address where address = :address) and v.log_at > :low and v.log_at < :high
+order by v.log_at limit :limit;
+
+-- name: {batched}_transfers_in_token
+select v.* from {batched}_view v
+where v.token = (select id from address where address = :address)
+    and v.log_at >= :low and v.log_at < :high and (v.log_at, v.position) > (:low, :inside)
 order by v.log_at, v.position limit :limit;

@@ -1,4 +1,4 @@
-"""The rows of several addresses on several chains, merged in the order of time, page by page."""
+"""The rows of several addresses and tokens on several chains, merged in the order of time, page by page."""
 
 import asyncio
 import heapq
@@ -9,7 +9,7 @@ from icefall.evm.encoding import position_of
 from icefall.evm.enriching.reader import TokenDetails
 from icefall.evm.reading.directory import EvmChain
 from icefall.evm.reading.model import TransferRead
-from icefall.exports.histories import READERS, HistoryRow, HistorySpan, cursor_of
+from icefall.exports.histories import READERS, TOKEN_READERS, HistoryRead, HistoryRow, HistorySpan, cursor_of
 from icefall.exports.rows import RowText
 
 _HELD_ROWS = 20_000  # of all lists together
@@ -28,10 +28,10 @@ class BlockSpan(NamedTuple):
 
 
 class _List:
-    """The rows of one kind of one address on one chain. `page` holds those that were read and not taken."""
+    """The rows of one kind of one address or token on one chain. `page` holds those that were read and not taken."""
 
-    def __init__(self, kind: str, span: BlockSpan, numbers: tuple[int, int], address: bytes) -> None:
-        self._read = READERS[kind]
+    def __init__(self, read: HistoryRead, span: BlockSpan, numbers: tuple[int, int], address: bytes) -> None:
+        self._read = read
         self._chain = span.chain
         self._text = RowText(span.chain.info, span.chain.method_names)
         self._numbers = numbers
@@ -64,12 +64,17 @@ class _List:
         return (row.location.time, chain, cursor_of(row), address)
 
 
-async def merged(kind: str, spans: Sequence[BlockSpan], addresses: Sequence[bytes]) -> AsyncIterator[list[object]]:
-    """Yield the rows of a kind of all addresses on all chains, oldest first."""
+async def merged(
+    kind: str, spans: Sequence[BlockSpan], addresses: Sequence[bytes], tokens: Sequence[bytes] = ()
+) -> AsyncIterator[list[object]]:
+    """Yield the rows of a kind of all addresses and tokens on all chains, oldest first."""
+    wanted = [(READERS[kind], address) for address in addresses]
+    if kind in TOKEN_READERS:
+        wanted += [(TOKEN_READERS[kind], token) for token in tokens]
     lists = [
-        _List(kind, span, (chain, number), address)
+        _List(read, span, (chain, number), address)
         for chain, span in enumerate(spans)
-        for number, address in enumerate(addresses)
+        for number, (read, address) in enumerate(wanted)
     ]
     count = max(_PAGE_MIN, min(_PAGE_MAX, _HELD_ROWS // max(1, len(lists))))
     heap: list[tuple[RowKey, int, list[object]]] = []

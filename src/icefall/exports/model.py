@@ -19,13 +19,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class ExportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What is exported. Equal requests have equal texts: addresses are lower-case, and all lists are sorted. Days
     count from 1970; None: from the first block on, and up to the newest one. `accounts`: addresses of the C-Chain,
-    whose atomic transactions are wanted."""
+    whose atomic transactions are wanted. `tokens`: contracts whose transfers are wanted."""
 
     addresses: list[str]
     chains: list[str]
     first_day: int | None = None
     last_day: int | None = None
     accounts: list[str] = []
+    tokens: list[str] = []
 
     def text(self) -> str:
         return msgspec.json.encode(self).decode()

@@ -1,6 +1,7 @@
 """The columns of the files of an EVM export, and how a row of an address's history becomes text.
 
-Every row is about one of the addresses that were asked for: `direction` is in, out or self as that address sees it.
+Every row is about one of the addresses or tokens that were asked for: `direction` is in, out or self as that address
+sees it, and empty where a token is not itself a party.
 Amounts are exact, in the smallest unit and as decimal numbers. Text that anyone can write, as the names of tokens, is
 guarded: a spreadsheet would run some of it as formulas.
 """
@@ -76,7 +77,8 @@ class RowText:
         return [*begin, *_transfer(row, tokens.get(row.token_ref) or TokenDetails())]
 
     def _begin(self, address: bytes, sender: bytes, to: bytes, where: TxLocation) -> list[object]:
-        direction = "self" if sender == to else "out" if sender == address else "in"
+        is_out, is_in = sender == address, to == address
+        direction = "self" if is_out and is_in else "out" if is_out else "in" if is_in else ""
         time = datetime.fromtimestamp(where.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         txid = f"0x{where.tx_hash.hex()}"
         return [checksummed(address), direction, self._chain.id, where.block_number, where.time, time, txid]

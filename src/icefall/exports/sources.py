@@ -46,7 +46,7 @@ def first_state(
 
 
 class EvmSource:
-    """The transactions and transfers of addresses on EVM chains."""
+    """The transactions and transfers of addresses, and the transfers of tokens, on EVM chains."""
 
     def __init__(self, chains: ChainDirectory) -> None:
         self._chains = chains
@@ -77,8 +77,9 @@ class EvmSource:
     ) -> AsyncIterator[tuple[str, Sequence[object]]]:
         spans = [await self._span(end, state.next_day, state.next_day + days) for end in state.ends]
         addresses = [bytes.fromhex(one[2:]) for one in request.addresses]
+        tokens = [bytes.fromhex(one[2:]) for one in request.tokens]
         for kind in KINDS:
-            async for values in merged(kind, spans, addresses):
+            async for values in merged(kind, spans, addresses, tokens):
                 yield kind, values
 
     async def _span(self, end: FixedEnd, first_day: int, end_day: int) -> BlockSpan:

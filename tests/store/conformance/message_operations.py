@@ -13,7 +13,7 @@ from icefall.evm.reading.messages import EventFilter, MessageReader
 from icefall.evm.reading.native_holdings import SQL as NATIVE_SQL
 from icefall.evm.reading.native_holdings import NativeHoldingReader, NativeQuestion
 from icefall.evm.storing.messages import prepare_messages
-from icefall.exports.histories import KINDS, READERS, HistorySpan
+from icefall.exports.histories import KINDS, READERS, TOKEN_READERS, HistorySpan
 
 PAGE = 3
 _AFTER_ALL = 1 << 62
@@ -99,9 +99,10 @@ def _show_logs(tx: Transaction) -> None:
 
 
 async def history_outcomes(store: Store, addresses: list[bytes]) -> list[Any]:
-    """The rows of addresses as export jobs read them, page by page."""
+    """The rows of addresses and of tokens as export jobs read them, page by page."""
+    readers = [*(READERS[kind] for kind in KINDS), *TOKEN_READERS.values()]
     return [
-        [await READERS[kind](store, HistorySpan(address, after, _AFTER_ALL), PAGE) for kind in KINDS]
+        [await read(store, HistorySpan(address, after, _AFTER_ALL), PAGE) for read in readers]
         for address in addresses
         for after in ((-1, -1), (5 << 24, 0))
     ]

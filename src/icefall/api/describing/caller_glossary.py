@@ -81,6 +81,7 @@ CALLER_FIELDS: dict[str, str] = {
     "ExportOptions.addresses": "Up to 50 addresses: 0x and 40 hex digits; of the primary network bech32.",
     "ExportOptions.includeChains": "1 to 20 chains: EVM chain IDs or aliases; of the primary network p-chain, x-chain, "
     "c-chain, or their IDs.",
+    "ExportOptions.tokens": "Up to 50 contracts of tokens, for all their transfers; an extension of Icefall.",
     "ExportOptions.cChainEvmAddresses": "Up to 50 accounts of the C-Chain, for its atomic transactions.",
     "OperationResult.operationId": "ID of the operation, a UUID.",
     "OperationResult.operationType": "The kind of export.",

@@ -1,5 +1,5 @@
-// What an address did as files for a spreadsheet: a job that is ordered here, watched, and cancelled or downloaded. Its
-// ID is kept in the tab, so a reload or a look at another page loses nothing.
+// What an address did, or how a token moved, as files for a spreadsheet: a job that is ordered here, watched, and
+// cancelled or downloaded. Its ID is kept in the tab, so a reload or a look at another page loses nothing.
 import { announce, h } from "./dom.js";
 import { baseOf, call, data, path } from "./api.js";
 import { whole } from "./format.js";
@@ -19,9 +19,24 @@ const STATUSES = {
   FAILED: "There are no files",
 };
 
-// The ID of the job of an address. Where the browser keeps nothing, it lasts as long as the page.
-function kept(chain, address) {
-  const name = `icefall-export/${chain}/${address.toLowerCase()}`;
+// Where the job of a page is kept, what it takes, and how that is said.
+const ofAddress = (chain, address) => ({
+  key: `${chain}/${address.toLowerCase()}`,
+  options: { addresses: [address], includeChains: [chain] },
+  says: "Its transactions and transfers as CSV files in a ZIP archive. Without days: all of it.",
+});
+const ofToken = (chain, token) => ({
+  key: `${chain}/token/${token.toLowerCase()}`,
+  options: { tokens: [token], includeChains: [chain] },
+  says: "Its transfers, by all holders, as CSV files in a ZIP archive. Without days: all of them.",
+});
+
+export const exportBox = (chain, address, signal) => box(ofAddress(chain, address), signal);
+export const tokenExportBox = (chain, token, signal) => box(ofToken(chain, token), signal);
+
+// The ID of the job of a page. Where the browser keeps nothing, it lasts as long as the page.
+function kept(key) {
+  const name = `icefall-export/${key}`;
   let here = "";
   return (given) => {
     if (given !== undefined) here = given;
@@ -35,10 +50,10 @@ function kept(chain, address) {
 }
 
 // Closed until it is wanted, and open where a job was ordered in this tab.
-export function exportBox(chain, address, signal) {
-  const job = kept(chain, address);
+function box(wanted, signal) {
+  const job = kept(wanted.key);
   const place = h("div.page");
-  const order = (note) => place.replaceChildren(...[note, orderForm(chain, address, signal, start)].filter(Boolean));
+  const order = (note) => place.replaceChildren(...[note, orderForm(wanted, signal, start)].filter(Boolean));
   const again = () => {
     job("");
     order();
@@ -56,12 +71,12 @@ export function exportBox(chain, address, signal) {
   return h("details.export", { open: Boolean(job()) }, h("summary", {}, "Export"), h("div.card", {}, place));
 }
 
-function orderForm(chain, address, signal, start) {
+function orderForm({ options, says }, signal, start) {
   const day = (name, text) => input(name, text, { type: "date" });
   return changeForm(
     "Export",
     [
-      h("p.across.quiet", {}, "Its transactions and transfers as CSV files in a ZIP archive. Without days: all of it."),
+      h("p.across.quiet", {}, says),
       day("first", "First day (UTC)"),
       day("last", "Last day (UTC)"),
     ],
@@ -69,7 +84,7 @@ function orderForm(chain, address, signal, start) {
     async (read) => {
       const wanted = {
         type: "TRANSACTION_EXPORT_EVM",
-        options: { addresses: [address], includeChains: [chain] },
+        options,
         firstDate: read("first") || undefined,
         lastDate: read("last") || undefined,
       };

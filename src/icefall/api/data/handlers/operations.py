@@ -91,14 +91,18 @@ async def order_export(
     if body.type == EVM:
         addresses = sorted({_address("addresses", one) for one in options.addresses})
         found = sorted({(await chains.find(one)).info.id for one in options.include_chains}, key=int)
+        tokens = sorted({_address("tokens", one) for one in options.tokens})
         accounts = []
     else:
+        tokens = []
         accounts = sorted({_address("cChainEvmAddresses", one) for one in options.c_chain_evm_addresses})
         addresses = sorted({naming.address(one) for one in options.addresses})
         found = sorted({naming.chain(one) for one in options.include_chains})
-    if not addresses and not accounts:
+    if not addresses and not accounts and not tokens:
         raise BadRequest("options.addresses is missing")
-    request = ExportRequest(addresses=addresses, chains=found, first_day=first, last_day=last, accounts=accounts)
+    request = ExportRequest(
+        addresses=addresses, chains=found, first_day=first, last_day=last, accounts=accounts, tokens=tokens
+    )
     job = await registry.order(caller.get().key, body.type, request, time.time())
     return _result(job, links, address.of(caller.get().host))
 

@@ -67,9 +67,10 @@ class OperationFileParams(RestParams, frozen=True):
 
 
 class ExportOptions(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Addresses and chains. Fields that are not known are ignored, as the hosted service does."""
+    """Addresses and chains. Fields that are not known are ignored, as the hosted service does, which has no tokens."""
 
     addresses: Annotated[list[AddressText], Meta(max_length=ADDRESSES_MAX)] = []
+    tokens: Annotated[list[AddressText], Meta(max_length=ADDRESSES_MAX)] = []
     c_chain_evm_addresses: Annotated[list[AddressText], Meta(max_length=ADDRESSES_MAX)] = []
     include_chains: Annotated[list[ChainText], Meta(min_length=1, max_length=CHAINS_MAX)]
 

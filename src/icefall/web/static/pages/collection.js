@@ -2,6 +2,7 @@
 import { h } from "../dom.js";
 import { data, path } from "../api.js";
 import { tokenName } from "../columns.js";
+import { tokenExportBox } from "../export.js";
 import { nftGrid } from "../nfts.js";
 import { tabs } from "../parts.js";
 import { holderList, tokenHead, tokenOf, transferList } from "../token-parts.js";
@@ -13,6 +14,7 @@ export async function render({ params, query, signal, remember }) {
     "div.page",
     {},
     tokenHead(token, "NFT collection"),
+    tokenExportBox(key, contract.address, signal),
     tabs(
       "Content of the collection",
       [

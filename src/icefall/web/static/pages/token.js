@@ -3,6 +3,7 @@ import { h } from "../dom.js";
 import { data, maybe } from "../api.js";
 import { chart } from "../chart.js";
 import { STANDARDS, tokenName } from "../columns.js";
+import { tokenExportBox } from "../export.js";
 import { card, later, tabs, to } from "../parts.js";
 import { holderList, tokenHead, tokenOf, transferList } from "../token-parts.js";
 
@@ -35,6 +36,7 @@ export async function render({ params, query, signal, remember }) {
         }),
       );
     }),
+    tokenExportBox(key, contract.address, signal),
     tabs(
       "Holders and transfers",
       [

@@ -3,31 +3,54 @@ longer than most tests do. The tests of `make up`, README and the command line s
 
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from tests.waiting import LIMIT_S
 
+# A process has one such server, and the last list that is set counts: nothing else may set one.
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(
-    ["tests.imported", "tests.sync.crash", "tests.sync.dag_crash", "tests.pchain.stored_history"]
+    [
+        "tests.imported",
+        "tests.evm.filling_crash",
+        "tests.evm.index_crash",
+        "tests.pchain.stored_history",
+        "tests.sync.crash",
+        "tests.sync.dag_crash",
+        "tests.xchain.stored",
+    ]
 )
+
+
+def started(run: Callable[..., None], *arguments: object) -> BaseProcess:
+    process = _forks.Process(target=_run_here, args=(run, arguments, dict(os.environ)), daemon=True)
+    process.start()
+    return process
 
 
 def exit_code_of(run: Callable[..., None], *arguments: object) -> int:
     """Of a run that may kill itself: 0, or -SIGKILL."""
-    process = _forks.Process(target=run, args=arguments, daemon=True)
-    process.start()
+    process = started(run, *arguments)
     process.join(LIMIT_S)
     code = process.exitcode
     process.kill()
-    assert code in (0, -signal.SIGKILL), code
-    return code
+    assert code in (0, -signal.SIGKILL), "standard error says why"
+    return int(code)
+
+
+def _run_here(run: Callable[..., None], arguments: tuple[object, ...], environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    random.seed()  # else all of them would draw the same
+    run(*arguments)
 
 
 class ForkedProgram:

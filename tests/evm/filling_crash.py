@@ -1,10 +1,6 @@
-"""Fill in logs and calls in this process, and die at the n-th statement of a transaction.
-
-`python -m tests.evm.filling_crash <store> <upstream> <chain ID> <die at the n-th statement>`
-"""
+"""Fill in logs and calls in this process, and die at the n-th statement of a transaction."""
 
 import asyncio
-import sys
 from pathlib import Path
 
 from tests.evm.indexed import Log, fill
@@ -14,7 +10,7 @@ from icefall.evm.indexing import filling
 from icefall.upstream.evm.upstream import EvmUpstream
 
 
-async def run(path: Path, url: str, chain_id: int) -> None:
+async def _fill(path: Path, url: str, chain_id: int) -> None:
     upstream = EvmUpstream([url], chain_id, Log())
     try:
         await fill(path, upstream)
@@ -22,7 +18,7 @@ async def run(path: Path, url: str, chain_id: int) -> None:
         await upstream.close()
 
 
-if __name__ == "__main__":
+def run(path: Path, url: str, chain_id: int, die: int) -> None:
     filling.STEP_BYTES = 32 << 10  # many steps, of few blocks
-    die_at(int(sys.argv[4]))
-    asyncio.run(run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
+    die_at(die)
+    asyncio.run(_fill(path, url, chain_id))

@@ -1,10 +1,9 @@
 """Index a chain to a block in this process, and die at the n-th write if requested.
 
-`python -m tests.evm.index_crash <store> <upstream> <chain ID> <last block> [<die at the n-th write>]`
+`python -m tests.evm.index_crash <store> <upstream> <chain ID> <last block>` is killed from outside.
 """
 
 import asyncio
-import os
 import random
 import sys
 from pathlib import Path
@@ -29,20 +28,12 @@ async def index(path: Path, url: str, chain_id: int, last: int) -> None:
         store.close()
 
 
-def main(arguments: list[str]) -> None:
-    path, url, chain_id, last, *die = arguments
+def run(path: Path, url: str, chain_id: int, last: int, die: int | None = None) -> None:
     batches.BATCH_BLOCKS = random.randint(1, 24)  # a crash meets batches of any size
-    if die:
-        die_at(int(die[0]))
-    asyncio.run(index(Path(path), url, int(chain_id), int(last)))
-
-
-def forked(arguments: list[str], environment: dict[str, str]) -> None:
-    """The same in a process that was forked with everything imported."""
-    os.environ.update(environment)
-    random.seed()
-    main(arguments)
+    if die is not None:
+        die_at(die)
+    asyncio.run(index(path, url, chain_id, last))
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    run(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))

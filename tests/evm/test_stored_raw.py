@@ -2,9 +2,6 @@
 
 import asyncio
 import random
-import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -13,11 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 from tests.awaited import awaited
+from tests.evm import filling_crash
 from tests.evm.digest import digests
 from tests.evm.indexed import ALL_RAW, NO_RAW, InlineBlockDecoder, fill, indexing
 from tests.evm.reading_scene import copied, expected, indexed, now
 from tests.evm.recordings import CHAINS, EVERY_CHAIN
 from tests.evm.test_reorgs import branch
+from tests.forked import exit_code_of
 from tests.store.opened import open_store, tables_of
 from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmFault, EvmReplay
@@ -43,7 +42,6 @@ from icefall.wire.evm.geth_format import GETH
 from icefall.wire.evm.types import EventLog
 
 ENGINES = ("sqlite", "postgres")
-ROOT = Path(__file__).parents[2]
 RAW_TABLES = ("block", "tx", "log", "call_tree", "meta")
 
 
@@ -331,15 +329,7 @@ def test_kill_9_while_filling(engine: str, tmp_path: Path) -> None:
                 await it.follower.run()
 
         asyncio.run(without())
-        while True:
-            args = [str(path), replay.url, str(replay.chain_id), str(source.randint(20, 120))]
-            done = subprocess.run(
-                [sys.executable, "-m", "tests.evm.filling_crash", *args], capture_output=True, check=False, cwd=ROOT,
-                timeout=120,
-            )  # fmt: skip
-            if done.returncode == 0:
-                break
-            assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+        while exit_code_of(filling_crash.run, path, replay.url, replay.chain_id, source.randint(20, 120)) != 0:
             kills += 1
     assert kills >= 2
     assert digests(path) == expected("berlin-1")

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.evm import index_crash
 from tests.evm.digest import digests
-from tests.evm.test_index_crashes import run_child, start_child, tip_of
+from tests.evm.test_index_crashes import tip_of
+from tests.forked import exit_code_of, started
 from tests.postgres.server import URL, PostgresServer, server_folder, server_url
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
@@ -25,7 +27,7 @@ CHAIN, LAST = "geth-1", 110
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     clean = tmp_path_factory.mktemp("clean") / "clean.sqlite"
     with in_thread(EvmReplay(CHAIN)) as replay:
-        assert run_child(clean, replay, LAST) == 0
+        assert exit_code_of(index_crash.run, clean, replay.url, replay.chain_id, LAST) == 0
     return digests(clean)
 
 
@@ -36,7 +38,8 @@ def test_kill_9_of_the_writer_at_any_write(expected: dict[str, str], tmp_path: P
         while crashes < KILLS:
             number += 1
             crashed = tmp_path / f"crashed-{number}.postgres"
-            while run_child(crashed, replay, LAST, str(source.randint(2, source.choice((60, 400))))) != 0:
+            given = crashed, replay.url, replay.chain_id, LAST
+            while exit_code_of(index_crash.run, *given, source.randint(2, source.choice((60, 400)))) != 0:
                 crashes += 1
                 tips.add(tip_of(crashed))
             assert digests(crashed) == expected
@@ -61,7 +64,7 @@ def test_immediate_stops_of_the_server(expected: dict[str, str], tmp_path: Path,
             stored = tmp_path / f"stopped-{number}.postgres"
             code: int | None = 1
             while code:
-                child = start_child(stored, replay, LAST)
+                child = started(index_crash.run, stored, replay.url, replay.chain_id, LAST)
                 if stops < STOPS:
                     began = tip_of(stored)
                     while child.is_alive() and tip_of(stored) == began:  # until it has stored something

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from tests.forked import exit_code_of
 from tests.tidy.source import imports, modules
 
 CONTEXTS = {"node", "xchain", "pchain", "evm", "metrics", "access", "webhooks", "exports"}
@@ -143,3 +144,12 @@ def test_a_process_starts_without_what_it_may_never_need(module: str) -> None:
     code = f"import sys, {module}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True).stdout.split()
     assert [name for name in STARTED[module] if name in loaded] == []
+
+
+def _end_well_if_imported(names: tuple[str, ...]) -> None:
+    sys.exit(0 if sys.modules.keys() >= set(names) else 1)
+
+
+def test_tests_fork_the_program_from_a_process_that_has_imported_it() -> None:
+    """Each of some hundred starts would import it again."""
+    assert exit_code_of(_end_well_if_imported, tuple(module.name for module in modules())) == 0

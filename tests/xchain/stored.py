@@ -1,11 +1,7 @@
-"""A random history on a real store: the same seed gives the same history, in one go or after any number of crashes.
-
-`python -m tests.xchain.stored <directory> <seed> <blocks> [<die at the n-th write>]` carries it on from there.
-"""
+"""A random history on a real store: the same seed gives the same history, in one go or after any number of crashes."""
 
 import asyncio
 import hashlib
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -104,14 +100,10 @@ def digest_of(tables: Tables) -> str:
     return total.hexdigest()
 
 
-def main() -> None:
-    directory, seed, blocks, *die = sys.argv[1:]
-    if die:
-        die_at(int(die[0]))
-    stored = StoredChain(Path(directory))
-    asyncio.run(stored.carry_on(history(int(seed), int(blocks))))
+def run(directory: Path, seed: int, blocks: int, die: int | None = None) -> None:
+    """Carry the history on from where it is in the store."""
+    if die is not None:
+        die_at(die)
+    stored = StoredChain(directory)
+    asyncio.run(stored.carry_on(history(seed, blocks)))
     stored.store.close()
-
-
-if __name__ == "__main__":
-    main()

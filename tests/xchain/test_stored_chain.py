@@ -3,16 +3,14 @@
 import asyncio
 import os
 import random
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.forked import exit_code_of
 from tests.steps import Steps
 from tests.xchain.craft import ADDRESSES, KEYS, base, signed, spend
 from tests.xchain.memory_state import BLOCK_0, RULES, MemoryState
-from tests.xchain.stored import StoredChain, digest, history
+from tests.xchain.stored import StoredChain, digest, history, run
 from tests.xchain.wallet import AVAX, NOW_S, PEERS, Wallet, _amount_of
 
 from icefall.db.sqlite import SqliteReader
@@ -135,20 +133,15 @@ def _parent_and_child() -> tuple[Tx, Tx]:
     return parent, signed(base([], [spend(produced(parent)[0])]), KEYS[:1])
 
 
-def run_child(directory: Path, *more: str) -> int:
-    command = [sys.executable, "-m", "tests.xchain.stored", str(directory), str(SEED), str(BLOCKS), *more]
-    return subprocess.run(command, capture_output=True, check=False, cwd=Path(__file__).parent.parent.parent).returncode
-
-
 def test_kill_9_at_any_write_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
     clean, crashed = tmp_path / "clean", tmp_path / "crashed"
     clean.mkdir()
     crashed.mkdir()
-    assert run_child(clean) == 0
+    assert exit_code_of(run, clean, SEED, BLOCKS) == 0
     source = random.Random(SEED)
     for _ in range(CRASHES):
-        assert run_child(crashed, str(source.randint(2, 120))) in (0, -signal.SIGKILL)
-    assert run_child(crashed) == 0
+        exit_code_of(run, crashed, SEED, BLOCKS, source.randint(2, 120))
+    assert exit_code_of(run, crashed, SEED, BLOCKS) == 0
     assert digest(crashed) == digest(clean)
 
 

@@ -105,7 +105,7 @@ async def mark_audited(store: ChainStore) -> None:
     """Marks all blocks as audited: there is no contract to call."""
 
     def change(tx: Transaction) -> None:
-        tx.run(AUDIT_SQL.put_checkpoint, {"block": 1 << 40, "credit": 0})
+        tx.run(AUDIT_SQL.put_checkpoint, {"block": 1 << 40, "credit": 0, "dropped_from": None})
 
     await store.write(change)
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 from tests.api.data_naive import address_text
@@ -93,7 +94,7 @@ def put(folder: Path, *batches: Sequence[BlockRows], audited: bool = True, nativ
             for batch in batches:
                 await store.commit([ResolvedBlock(packed(rows), _of_block(native, rows), ()) for rows in batch])
                 if audited:
-                    checkpoint = {"block": batch[-1].block.number, "credit": 0}
+                    checkpoint = {"block": batch[-1].block.number, "credit": 0, "dropped_from": None}
                     await store.write(partial(_run, AUDIT_SQL.put_checkpoint, checkpoint))
         finally:
             store.close()
@@ -105,7 +106,7 @@ def _of_block(native: Sequence[NativeRow], rows: BlockRows) -> tuple[NativeRow, 
     return tuple(one for one in native if one.block == rows.block.number)
 
 
-def _run(statement: str, params: dict[str, int], tx: Transaction) -> None:
+def _run(statement: str, params: dict[str, Any], tx: Transaction) -> None:
     tx.run(statement, params)
 
 

@@ -62,6 +62,7 @@ INTERNED = {
     "nft_range": {"owner", "token"},
     "code": {"address"},
     "token": {"token"},
+    "earlier_layout": {"token"},
     "nft": {"token"},
     "nft_state_owner": {"token"},
     "last_activity": {"address"},

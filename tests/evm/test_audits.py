@@ -5,9 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
+from tests.api.made_chain import ANN, BEN, erc20
 from tests.awaited import awaited
 from tests.evm.indexed import AUDIT_INTERVAL, indexing, open_store
 from tests.evm.recordings import CHAINS, each_once
+from tests.metrics.synthetic import address
 from tests.upstream.evm_replay import EvmReplay
 
 from icefall.db.engine import Transaction
@@ -22,6 +25,9 @@ from icefall.evm.auditing.sample import (
     TRANSFERS_PER_CHECK,
     Sampler,
 )
+from icefall.evm.deriving.packing import packed
+from icefall.evm.model import ZERO_ADDRESS
+from icefall.evm.packed import ResolvedBlock
 from icefall.evm.storing.store import ChainStore
 
 LAST, LATER = 60, 120
@@ -142,6 +148,25 @@ async def test_tokens_by_storage_are_compared_seldom_and_a_little(tmp_path: Path
         assert later[: LATER // 2] == made[: LATER // 2]  # audited before the block is stored, or long after
         of_blocks = [[block[token] for block in some[LATER // 2 :] for token in tokens] for some in (made, later)]
         assert sum(of_blocks[1]) > 4 * sum(of_blocks[0])
+    finally:
+        store.close()
+
+
+@awaited
+async def test_tokens_whose_storage_changed_without_a_log_are_compared_first(tmp_path: Path) -> None:
+    """Where one comparison is left: most likely their balances changed."""
+    named, changed = address(7), address(8)
+    store = open_store(tmp_path / "a.sqlite")
+    try:
+        for rows in (erc20(1, ZERO_ADDRESS, ANN, 5, named), erc20(2, ZERO_ADDRESS, BEN, 5, changed)):
+            await store.commit([ResolvedBlock(packed(rows), (), ())])
+        block = packed(erc20(3, ANN, BEN, 1, named))
+        await store.commit([ResolvedBlock(replace(block, storage_changed_unlogged=[changed]), (), ())])
+        ((sample,), (all_of_it,)) = (Sampler(store, 0).over(3, 3, credit) for credit in (0, FIRST_CREDIT))
+        assert [check.token_address for check in sample.checks] == [changed]
+        assert sample.dropped == 1  # the token that the block names
+        assert {check.token_address for check in all_of_it.checks} == {named, changed}
+        assert all_of_it.dropped == 0
     finally:
         store.close()
 

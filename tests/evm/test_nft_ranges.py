@@ -69,7 +69,7 @@ def opened(path: Path) -> Iterator[ChainStore]:
 
 async def trust(store: ChainStore) -> None:
     """Leave the mark of an audit of all blocks that found nothing."""
-    await store.write(lambda tx: tx.run(AUDIT.put_checkpoint, {"block": 1_000, "credit": 0}))
+    await store.write(lambda tx: tx.run(AUDIT.put_checkpoint, {"block": 1_000, "credit": 0, "dropped_from": None}))
 
 
 class StateOf:

@@ -21,8 +21,9 @@ from icefall.evm.storing.store import ChainStore
 from icefall.wire.evm.rlp import keccak256
 
 ENGINES = ("sqlite", "postgres")
-TOKEN, ANN, BEN, EVE = (address(number) for number in range(1, 5))
+TOKEN, ANN, BEN, EVE, FAY, GUS, HAL = (address(number) for number in range(1, 8))
 LAYOUT = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, 256, 0, is_whole=True)
+OTHER = msgspec.structs.replace(LAYOUT, base=bytes(31) + b"\3")
 PACKED = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, 128, 128, is_whole=True)
 
 
@@ -335,6 +336,47 @@ async def test_another_layout_ends_the_proof(tmp_path: Path) -> None:
     await store.commit([BLOCKS[2]], layouts=[FoundLayout(TOKEN, 3, None, is_other=True)])
     assert (untrusted(store), store.layouts([TOKEN])) == (3, {TOKEN: None})
     store.close()
+
+
+TABLES = ("erc20_balance", "erc20_holding", "erc20_holder", "slot", "unclaimed_slot", "slot_change", "earlier_layout")
+# Holders whom only blocks after the first one name, by one layout or the other, or by none.
+ENDED = [
+    BLOCKS[0],
+    block(2, [(ANN, EVE, 1)], {ANN: (5, 4), EVE: (0, 1)}),
+    block(3, [(ANN, FAY, 1)], layout=OTHER),
+    block(4, [(ANN, GUS, 1)], {ANN: (3, 2), GUS: (0, 1)}, layout=OTHER),
+    block(5, [(GUS, HAL, 1)], {GUS: (1, 0), HAL: (0, 1)}, layout=OTHER),
+]
+FOUND = {
+    1: FoundLayout(TOKEN, 1, LAYOUT, is_other=False),
+    3: FoundLayout(TOKEN, 3, None, is_other=True),
+    4: FoundLayout(TOKEN, 4, OTHER, is_other=False),
+}
+
+
+async def put_ended(store: ChainStore, number: int) -> None:
+    rows = ENDED[number - 1] if number != 3 else msgspec.structs.replace(ENDED[2], slots={})
+    await store.commit([rows], layouts=[FOUND[number]] if number in FOUND else [])
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("ancestor", range(1, 5))
+@awaited
+async def test_the_end_of_a_proof_is_rolled_back_with_its_block(ancestor: int, engine: str, tmp_path: Path) -> None:
+    """Else balances would follow from logs from then on, of a contract whose logs may lie."""
+    found = []
+    for name, last in (("a", 5), ("b", ancestor)):
+        store = open_store(tmp_path / f"{name}.{engine}")
+        for number in range(1, last + 1):
+            await put_ended(store, number)
+        if name == "a":
+            assert untrusted(store) == 3
+            await store.roll_back(ancestor)
+        rows = {table: sorted(store.read(f"select * from {table}"), key=repr) for table in TABLES}
+        ((layout, *known),) = store.read("select layout, layout_since, layout_standard, untrusted_since from token")
+        found.append((rows, layout or None, known))  # refused, or never asked
+        store.close()
+    assert found[0] == found[1]
 
 
 def test_neighbouring_slots_have_keys_of_their_own() -> None:

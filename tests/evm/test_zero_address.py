@@ -92,7 +92,7 @@ def test_logs_never_change_what_it_holds() -> None:
 async def test_what_it_holds_is_read_from_state(tmp_path: Path) -> None:
     store = open_store(tmp_path / "chain.sqlite")
     await store.commit([ResolvedBlock(packed(rows), (), ()) for rows in (MINTED, BURNED)])
-    await store.write(lambda tx: tx.run(AUDIT_SQL.put_checkpoint, {"block": 2, "credit": 0}))
+    await store.write(lambda tx: tx.run(AUDIT_SQL.put_checkpoint, {"block": 2, "credit": 0, "dropped_from": None}))
     store.close()
     contracts = CreditingContracts()
     reader = open_reader(tmp_path / "chain.sqlite")

@@ -309,7 +309,7 @@ def _enrich(tx: Transaction, last: int) -> None:
             "on conflict (token_address, currency, day) do nothing",
             price,
         )
-    tx.run(AUDIT_SQL.put_checkpoint, {"block": last, "credit": 0})
+    tx.run(AUDIT_SQL.put_checkpoint, {"block": last, "credit": 0, "dropped_from": None})
     counts = dict.fromkeys(COUNTED, last)
     status = ChainStatus(NOW, True, NOW, progress_at=NOW - last, head=last, audited_to=last, counts=counts)
     tx.run(WRITES_SQL.put_meta, {"name": "status", "value": encode_status(status)})

@@ -66,6 +66,8 @@ MIGRATIONS = {
     "evm/0114_touches.sqlite.sql": "e3b0c44298fc1c14",
     "evm/0115_block_groups.postgres.sql": "2fa0d327db1157f4",
     "evm/0115_block_groups.sqlite.sql": "e3b0c44298fc1c14",
+    "evm/0116_distrust.postgres.sql": "e69282a834a76420",
+    "evm/0116_distrust.sqlite.sql": "2fe363048a750fab",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

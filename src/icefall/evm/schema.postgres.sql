@@ -395,6 +395,17 @@ create index token_differed on token (differed_at) where differed_at is not null
 create index token_by_name on token (lower(name collate "C"), token) where name is not null;
 create index token_by_symbol on token (lower(symbol collate "C")) where symbol is not null;
 
+-- A row says: at this block the proof of the token's layout ended, which had been made at `layout_since`.
+create table earlier_layout (
+    token bigint not null,
+    block bigint not null,
+    layout bytea not null,
+    layout_since bigint not null,
+    layout_standard bigint not null,
+    primary key (token, block)
+);
+create index earlier_layout_at on earlier_layout (block);
+
 -- A row says: the token's name or symbol, in lower case, goes on like this from one of its characters on.
 create table name_part (
     token bigint not null,

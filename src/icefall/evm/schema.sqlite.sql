@@ -416,6 +416,18 @@ create index token_differed on token (differed_at) where differed_at is not null
 create index token_by_name on token (lower(name), token) where name is not null;
 create index token_by_symbol on token (lower(symbol)) where symbol is not null;
 
+-- A row says: at this block the proof of the token's layout ended, which had been made at `layout_since`. Its
+-- columns are those of `token`. Key: the token and the block. Serves: rollbacks, through its index too.
+create table earlier_layout (
+    token integer not null,
+    block integer not null,
+    layout blob not null,
+    layout_since integer not null,
+    layout_standard integer not null,
+    primary key (token, block)
+) without rowid;
+create index earlier_layout_at on earlier_layout (block);
+
 -- A row says: the token's name or symbol, in lower case, goes on like this from one of its characters on. There is one for
 -- each of the first 64 characters but the last, with up to 24 of those that follow. Key: the token and the part. Serves:
 -- search by any part of a name, which is the beginning of such a part; through its key, a name that changes.

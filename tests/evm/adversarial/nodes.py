@@ -32,6 +32,7 @@ FIRST_BLOCK_TIME = 1_700_000_000
 FUNDS = 1_000 * 10**18
 GAS = 3_000_000
 GAS_PRICE = 20 * 10**9
+REPLACEMENT_PRICE = 10 * GAS_PRICE
 BATCH = 200
 
 KEYS = [PrivateKey(hashlib.sha256(f"icefall adversarial {place}".encode()).digest()) for place in range(ACCOUNTS)]
@@ -145,6 +146,10 @@ class Anvil(Node):
 class Geth(Node):
     """Mines each transaction in a block of its own; its clock is the machine's, or a second a block."""
 
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self._price = GAS_PRICE
+
     def put_block(self, txs: Sequence[dict[str, Any]]) -> None:
         """The first one is sent last: until then the others wait for it."""
         calls = [("eth_sendTransaction", [tx]) for tx in (*txs[1:], *txs[:1])]
@@ -153,12 +158,15 @@ class Geth(Node):
         self._mine(1, sent)
 
     def reorganise(self, depth: int) -> None:
-        """One block more than there was: a lower head alone is no reorganisation."""
+        """One block more than there was: a lower head alone is no reorganisation. Transactions of replaced blocks may
+        be in the pool again, so each that takes the place of one pays more."""
         self.call("debug_setHead", hex(self.newest() - depth))
         account = self.call("eth_accounts")[0]
+        self._price += REPLACEMENT_PRICE
+        paid = {"gas": hex(21_000), "maxFeePerGas": hex(self._price), "maxPriorityFeePerGas": hex(self._price)}
         for _ in range(depth + 1):
             nonce = self.call("eth_getTransactionCount", account, "latest")
-            self.put_block([{"from": account, "to": account, "gas": hex(21_000), "nonce": nonce}])
+            self.put_block([{"from": account, "to": account, "nonce": nonce, **paid}])
         deadline = time.monotonic() + MINE_LIMIT_S
         while int(self.call("txpool_status")["pending"], 16):  # those of the blocks before, which are mined again
             assert time.monotonic() < deadline, "geth does not mine"

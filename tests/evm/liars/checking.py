@@ -69,6 +69,7 @@ class UntrueChain:
         self._unsent: list[dict[str, Any]] = []
         self._calls: list[tuple[bytes, bytes]] = []  # of the next transaction
         self._per_tx = per_tx
+        self.reorganisations = 0
         self._draw = random.Random(seed)
         self._per_block = per_block
         self.holders = [hashlib.sha256(b"holder %d" % number).digest()[:20] for number in range(HOLDERS)]
@@ -131,6 +132,7 @@ class UntrueChain:
         depth = min(depth, self.node.newest() - self._first)
         if depth:
             self.node.reorganise(depth)
+            self.reorganisations += 1
         self._nonce = int(self.node.call("eth_getTransactionCount", "0x" + self._account.hex(), "latest"), 16)
 
     @property
@@ -170,10 +172,12 @@ class UntrueChain:
 
 
 @asynccontextmanager
-async def following(node: Node, path: Path, *, proofs: bool = True) -> AsyncIterator[Indexing]:
+async def following(
+    node: Node, path: Path, *, proofs: bool = True, upstream: EvmUpstream | None = None
+) -> AsyncIterator[Indexing]:
     """An indexer that follows the node. Without `proofs`: as one of a release that did not read storage."""
     store = open_store(path)
-    upstream = EvmUpstream([node.url], CHAIN_ID, RecordingLog())
+    upstream = upstream or EvmUpstream([node.url], CHAIN_ID, RecordingLog())
     found = indexing_of(store, upstream, BlockRange(), kept=StoredRaw(), poll_s=0.02, proofs=proofs)
     running = asyncio.create_task(found.follower.run())
     try:

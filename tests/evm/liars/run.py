@@ -214,7 +214,8 @@ def run(
             per_tx=size.per_tx,
         )
         kills = drive(node, chain, lives, size)
-        print(f"{node.newest()} blocks, {kills} kills", flush=True)
+        newest = node.call("eth_getBlockByNumber", "latest", False)["hash"]
+        print(f"{node.newest()} blocks, {chain.reorganisations} reorganisations, {kills} kills", flush=True)
         for path in (*lives, *freshes):
             asyncio.run(indexed(node, path))
             results.append((path.name, asyncio.run(checked(node, chain, path))))
@@ -223,6 +224,8 @@ def run(
             for table in differing_tables(path, freshes[0]):
                 results[0][1].wrong.append(f"{path.name} and {freshes[0].name} differ in {table}")
             results[0][1].wrong.extend(differing_answers(node, chain, folder, path, freshes[0]))
+        if node.call("eth_getBlockByNumber", "latest", False)["hash"] != newest:  # names would be others, for one
+            results[0][1].wrong.append("the node made blocks by itself while stores were compared")
     return results
 
 

@@ -216,11 +216,16 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
     ((token,),) = tx.rows("select min(token) from token")
     ((address,),) = tx.rows("select address from address where id = ?", (token,))
     tx.run(WRITES_SQL.put_layout, {"layout": b"\1", "since": 5, "token": token, "standard": 1})
+    tx.run(WRITES_SQL.put_earlier_layout, {"token": token, "block": 9})
+    ended = tx.rows(ROLLBACK_SQL.ended_layouts, {"ancestor": 8})
+    tx.run(WRITES_SQL.put_layout, {"layout": b"", "since": None, "token": token, "standard": None})
+    tx.run_many(ROLLBACK_SQL.restore_layout, ended)
+    tx.run(ROLLBACK_SQL.drop_earlier_layout, {"ancestor": 8})
     tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
     tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"", b"\3")])
     tx.run_many(WRITES_SQL.put_unclaimed_slot, [(token, b"unclaimed", 5, b"\7")])
-    checkpoint = {"block": 1 << 40, "credit": 7}
-    tx.run(AUDIT_SQL.put_checkpoint, {**checkpoint, "dropped_from": 9})
+    checkpoint = {"block": 1 << 40}
+    tx.run(AUDIT_SQL.put_checkpoint, {**checkpoint, "credit": 7, "dropped_from": 9})
     tx.run(AUDIT_SQL.mark_differing, {"token": token, "block": 7})
     found = [
         tx.rows_of_each(WRITES_SQL.slot_holders, [(token, b"claimed"), (token, b"none")]),
@@ -232,6 +237,8 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
         tx.rows("select * from slot_change"),
         tx.rows("select layout, layout_since, layout_standard from token where token = ?", (token,)),
         tx.rows(AUDIT_SQL.dropped_from),
+        [row[:-1] for row in ended],
+        tx.rows("select count(*) from earlier_layout"),
     ]
     tx.run_many(ROLLBACK_SQL.drop_slot, [(token, b"claimed")])
     tx.run(WRITES_SQL.put_words_dropped, {"token": token, "block": 7})

@@ -227,6 +227,8 @@ class BatchWriter:
             since = one.block if one.layout is not None else None
             packed = one.layout.pack() if one.layout is not None else NO_LAYOUT
             standard = one.layout.standard if one.layout is not None else None
+            if since != -1:
+                self._tx.run(SQL.put_earlier_layout, {"token": token, "block": one.block})
             self._tx.run(SQL.put_layout, {"layout": packed, "since": since, "token": token, "standard": standard})
             if one.is_other:
                 self._tx.run(SQL.mark_untrusted, {"token": token, "block": one.block})

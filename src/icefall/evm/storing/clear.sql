@@ -118,6 +118,9 @@ delete from code;
 -- name: clear_token
 delete from token;
 
+-- name: clear_earlier_layout
+delete from earlier_layout;
+
 -- name: clear_name_part
 delete from name_part;
 

@@ -4,7 +4,7 @@ the length of the chain.
 The journal of a block, stored with it, is what its own rows do not show. Audits read it too.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import msgspec
 
@@ -48,6 +48,7 @@ _ROWS = (
     SQL.drop_name_part,
     SQL.drop_token,
     SQL.drop_layout,
+    SQL.drop_earlier_layout,
     SQL.restore_words,
     SQL.restore_trust,
     SQL.restore_trust_at_newest,
@@ -132,6 +133,7 @@ def roll_back_above(tx: Transaction, ancestor: int) -> None:
         touched = unpack_touched(raw)
         _roll_back_touched(tx, touched, ancestor)
         held.update(token for _, token in touched.holders_named)
+    _restore_layouts(tx, held, moved, ancestor)
     _roll_back_slots(tx, held, ancestor)
     for statement in (SQL.drop_erc20_holding, SQL.drop_erc20_holder):
         tx.run_many(statement, [(token, ancestor) for token in sorted(held)])
@@ -168,6 +170,16 @@ def _roll_back_touched(tx: Transaction, touched: TouchedAddresses, ancestor: int
     reread = dict.fromkeys((*changed, *again, *touched.code_changed, *touched.maybe_renamed))
     tx.run_many(SQL.reread_token, [(token,) for token in reread])
     tx.run_many(SQL.lower_unlogged_changes, [(token,) for token in (*changed, *again)])
+
+
+def _restore_layouts(tx: Transaction, held: Set[int], moved: Mapping[str, Set[int]], ancestor: int) -> None:
+    """Give tokens the layouts back whose proofs ended above the ancestor. Slots that were stored by a later layout are
+    found by that one alone, so they are dropped first."""
+    oldest = {row[-1]: row for row in tx.rows(SQL.ended_layouts, {"ancestor": ancestor})}
+    _roll_back_slots(tx, oldest.keys() & held, ancestor)
+    for standard in BY_ID:
+        _roll_back_id_slots(tx, standard, oldest.keys() & moved[standard.table], ancestor)
+    tx.run_many(SQL.restore_layout, list(oldest.values()))
 
 
 def _roll_back_slots(tx: Transaction, tokens: Iterable[int], ancestor: int) -> None:

@@ -168,6 +168,16 @@ delete from slot_change where token = :token and holder = :holder and block in (
 -- name: drop_layout
 update token set layout = null, layout_since = null, layout_standard = null where layout_since > :ancestor;
 
+-- The proofs that ended above the ancestor, the newest end first.
+-- name: ended_layouts
+select layout, layout_since, layout_standard, token from earlier_layout where block > :ancestor order by block desc;
+
+-- name: restore_layout
+update token set layout = ?, layout_since = ?, layout_standard = ? where token = ?;
+
+-- name: drop_earlier_layout
+delete from earlier_layout where block > :ancestor;
+
 -- name: restore_words
 update token set words_dropped_since = null where words_dropped_since > :ancestor;
 

@@ -297,6 +297,11 @@ update token set layout = :layout, layout_standard = :standard,
     layout_since = case when :since = -1 then layout_since else :since end
 where token = :token;
 
+-- name: put_earlier_layout
+insert into earlier_layout (token, block, layout, layout_since, layout_standard)
+select token, :block, layout, layout_since, layout_standard from token where token = :token and layout_since is not null
+on conflict (token, block) do nothing;
+
 -- name: put_slot
 insert into slot (token, key, holder, token_id) values (?, ?, ?, ?) on conflict (token, key) do nothing;
 

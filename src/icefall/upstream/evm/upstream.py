@@ -280,6 +280,8 @@ class EvmUpstream:
             capabilities = source.capabilities
             if only is None:
                 self._settle_required()
+                if self.required is not None and not self.required.diffs:  # of some blocks alone they would not do
+                    capabilities = capabilities.limited_to(calls=True)
             else:
                 capabilities = capabilities.limited_to(calls=only.calls)
             try:

@@ -1,14 +1,28 @@
--- What shows that a token is untrusted, and what audits left out, is rolled back with its block.
+-- What shows that a token is untrusted, the end of a proof and what audits left out are rolled back with their block.
 
-alter table token add column differed_at bigint;
+alter table token add column differed_at integer;
 create index token_untrusted on token (untrusted_since) where untrusted_since is not null;
 create index token_differed on token (differed_at) where differed_at is not null;
 
-alter table audit add column dropped_from bigint;
+alter table audit add column dropped_from integer;
 create index audit_dropped on audit (dropped_from) where dropped_from is not null;
-update audit set dropped_from = (select cast(value as bigint) from meta where name = 'audits_dropped_from')
+update audit set dropped_from = (select cast(value as integer) from meta where name = 'audits_dropped_from')
 where block = (select max(block) from audit);
 delete from meta where name = 'audits_dropped_from';
+
+create table earlier_layout (
+    token integer not null,
+    block integer not null,
+    layout blob not null,
+    layout_since integer not null,
+    layout_standard integer not null,
+    primary key (token, block)
+) without rowid;
+create index earlier_layout_at on earlier_layout (block);
+
+-- Layouts that were proven although the diffs of some blocks are missing.
+update token set layout = null, layout_since = null, layout_standard = null
+where layout is not null and exists (select 1 from meta where name = 'has_diffs' and value = '0');
 
 drop view token_trust;
 create view token_trust as

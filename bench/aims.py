@@ -5,9 +5,11 @@ Benchmarks that take --store note their figures here; the table comes at the end
 
 from typing import NamedTuple
 
-KINDS = ("SQLite", "PostgreSQL", "Citus")
+from bench.machines import KINDS, Names, costs, table
+
 STORED, INDEXED = "transfers stored/s (stores)", "transfers indexed/s (ingest)"
 STORED_BYTES, INDEXED_BYTES = "bytes per transfer (stores)", "bytes per transfer (ingest)"
+MIXED, MIXED_BYTES = "mixed transactions indexed/s (ingest)", "bytes per mixed transaction (ingest)"
 FIRST_PAGE_MS, PAGE_CPU = "first page, p50 ms (stores)", "first page, CPU us (data)"
 TRANSACTIONS, TRANSFERS, BALANCES = "4 transactions", "6 ERC-20 transfers", "13 ERC-20 balances"
 
@@ -69,6 +71,9 @@ class Figures:
                 profile = self._profiles[subject, aim.kind]
                 if profile and self._is_missed(aim):
                     print(f"    where it goes: {profile}")
+        found = costs(self._figures, Names(INDEXED, INDEXED_BYTES, MIXED, MIXED_BYTES))
+        if found:
+            print("computed from these, for docs/scaling.md", *table(found), sep="\n")
 
     def _judged(self, aim: Aim) -> str:
         return f"{aim.kind} {aim.text()}: {'missed' if self._is_missed(aim) else 'reached'}"

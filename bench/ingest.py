@@ -20,7 +20,7 @@ import msgspec
 from tests.upstream.evm_recording import recording
 
 from bench import storing
-from bench.aims import FIGURES, INDEXED, INDEXED_BYTES
+from bench.aims import FIGURES, INDEXED, INDEXED_BYTES, MIXED, MIXED_BYTES
 from bench.evm_chain import CHAIN_ID, EncodedBlock, TransferChain
 from bench.evm_upstream import EncodedChain, upstream
 from bench.opened_stores import opened
@@ -247,4 +247,6 @@ def _recorded(chain: str) -> None:
 
     chain_id = int(known.meta["chainId"])
     with upstream(EncodedChain(chain_id, encoded, state)) as (url, _pid):
-        _suite(url, chain_id, txs, len(encoded) - 1)
+        seconds, size = _suite(url, chain_id, txs, len(encoded) - 1)
+        FIGURES.note(MIXED, "SQLite", txs / seconds)
+        FIGURES.note(MIXED_BYTES, "SQLite", size / txs)

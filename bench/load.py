@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
@@ -20,11 +20,13 @@ from urllib.parse import urlsplit
 from tests.server import Server
 
 CONNECTIONS = 16
+_WARM_UP_S = 0.5
 WARM_UP = 30  # requests that are not measured
 ANSWER_S = 30.0  # without any answer, a server is given up
 SECONDS = float(os.environ.get("ICEFALL_BENCH_SECONDS", "4"))
 
 
+_CHUNKED = re.compile(rb"transfer-encoding: chunked", re.IGNORECASE)
 _LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 
 
@@ -67,9 +69,19 @@ def measure(url: str, body: bytes | None, server_pids: list[int], targets: Seque
     """A warm-up, then a run: POST of a JSON body, or GET. `targets`: paths that are asked for in turn, instead of the
     one of the URL."""
     run = _wrk if shutil.which("wrk") else _simple_client
-    run(url, body, 0.5, targets)
+    return _measured(lambda seconds: run(url, body, seconds, targets), url, server_pids)
+
+
+def measure_each(url: str, bodies: Iterator[bytes], server_pids: list[int]) -> LoadStats:
+    """The same with another body in each request, none of which is sent twice."""
+    requests = (_request(url, body) for body in bodies)
+    return _measured(lambda seconds: _send(url, requests, seconds), url, server_pids)
+
+
+def _measured(run: Callable[[float], tuple[int, float]], url: str, server_pids: list[int]) -> LoadStats:
+    run(_WARM_UP_S)
     before, began = cpu_seconds(server_pids), time.monotonic()
-    count, p99_ms = run(url, body, SECONDS, targets)
+    count, p99_ms = run(SECONDS)
     elapsed = time.monotonic() - began
     if not count:
         raise RuntimeError(f"{url}: no answer came in {elapsed:.1f} s")
@@ -180,7 +192,10 @@ def _wrk(url: str, body: bytes | None, seconds: float, targets: Sequence[str] = 
 
 
 def _simple_client(url: str, body: bytes | None, seconds: float, targets: Sequence[str] = ()) -> tuple[int, float]:
-    requests = cycle(_requests(url, body, targets))
+    return _send(url, cycle(_requests(url, body, targets)), seconds)
+
+
+def _send(url: str, requests: Iterator[bytes], seconds: float) -> tuple[int, float]:
     pool = selectors.DefaultSelector()
     for _ in range(CONNECTIONS):
         opened = socket.create_connection(_address(url))
@@ -208,4 +223,6 @@ def _is_complete(answer: bytes) -> bool:
     if not answer.startswith(b"HTTP/1.1 200"):
         raise RuntimeError(answer[:200].decode("utf-8", "replace") or "the connection was closed without an answer")
     end, length = answer.find(b"\r\n\r\n"), _LENGTH.search(answer)
+    if _CHUNKED.search(answer, 0, max(0, end)):
+        return answer.endswith(b"\r\n0\r\n\r\n")
     return end >= 0 and length is not None and len(answer) >= end + 4 + int(length[1])

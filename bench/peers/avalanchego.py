@@ -12,35 +12,54 @@ import json
 import os
 import time
 import urllib.request
+from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from tests.go_node import GoNode, go_node
-from tests.platform_wallet import ADDRESS_TEXT as P_ADDRESS_TEXT
 from tests.platform_wallet import PlatformWallet, genesis_signers
 from tests.server import JSON_TYPE, Server, serving
 
 from bench.ledger import ADDRESS_TEXT, issue, richest, transfer
-from bench.load import descendants, measure, worker_pids
+from bench.load import descendants, measure, measure_each, worker_pids
 from bench.serving import call
+from icefall.wire.avm.types import Owners
 from icefall.wire.avm.utxos import produced
-from icefall.wire.ids import NODE_ID_PREFIX, id_text, short_id_text
+from icefall.wire.ids import LOCAL_ID, NODE_ID_PREFIX, hash256, id_text, network_hrp, short_id_text
+from icefall.wire.pvm.types import PlatformBaseTx
 from icefall.wire.pvm.warp import first_validation_id
+from icefall.wire.text.bech32 import address_text
 
 PROGRAM = "ICEFALL_TEST_AVALANCHEGO"
 BLOCKS = 66  # after the first one: a range of 64 that begins at the second must fit
-OUTPUTS = 10
+OUTPUTS, OWNERS, L1S = 10, 12, 3
 _POLL_S = 0.1
 
 
 class NodeCall(NamedTuple):
-    """`aim`: our CPU divided by that of the Go node."""
+    """`aim`: our CPU divided by that of the Go node. `body` asks the same each time."""
 
     label: str
     path: str
     body: bytes
     aim: float
+
+
+class FirstCall(NamedTuple):
+    """Calls of one method with parameters in turn, which are asked with a number more that both nodes ignore: no
+    question is asked twice, so no result that was kept answers it."""
+
+    label: str
+    path: str
+    method: str
+    params: list[dict[str, Any]]
+    aim: float
+
+    def bodies(self) -> Iterator[bytes]:
+        for number in count():
+            yield call(self.method, {**self.params[number % len(self.params)], "number": number})
 
 
 def _grow(node: GoNode) -> str:
@@ -76,43 +95,58 @@ def _calls(txid: str) -> list[NodeCall]:
 class PlatformHistory(NamedTuple):
     """What the P-Chain was given: texts of IDs, and its height."""
 
-    txid: str
-    subnet_id: str
-    validation_id: str
+    txids: list[str]
+    subnet_ids: list[str]
+    validation_ids: list[str]
+    addresses: list[str]
     height: int
 
 
 def _grow_platform(node: GoNode) -> PlatformHistory:
-    """An L1, some delegations, and outputs of the key."""
+    """L1s, some delegations, and outputs of several keys."""
     wallet = PlatformWallet(node)
-    subnet_id = wallet.create_subnet()
-    wallet.convert(subnet_id, [10**9] * 4)
+    subnets, validations, txids = [], [], []
+    for _ in range(L1S):
+        subnet_id = wallet.create_subnet()
+        wallet.convert(subnet_id, [10**9] * 4)
+        subnets.append(id_text(subnet_id))
+        validations += [id_text(first_validation_id(subnet_id, position)) for position in range(4)]
     end = int(time.time()) + 2 * 24 * 3600
     for node_id, _ in genesis_signers():
-        wallet.delegate(node_id, 25 * 10**9, end)
-    txid = wallet.split(OUTPUTS, 10**9)
+        txids.append(wallet.delegate(node_id, 25 * 10**9, end))
+    owners = [hash256(b"an owner %d" % number)[:20] for number in range(OWNERS)]
+    for owner in owners:
+        paid = [wallet.output(10**9, Owners(0, 1, (owner,)))] * OUTPUTS
+        txids.append(wallet.issue(PlatformBaseTx(*wallet.base(0, *paid))))
     height = int(wallet.call("getHeight", {})["height"])
-    return PlatformHistory(id_text(txid), id_text(subnet_id), id_text(first_validation_id(subnet_id, 1)), height)
+    addresses = [address_text("P", network_hrp(LOCAL_ID), owner) for owner in owners]
+    return PlatformHistory([id_text(one) for one in txids], subnets, validations, addresses, height)
 
 
-def _platform_calls(of: PlatformHistory) -> list[NodeCall]:
-    node_id = NODE_ID_PREFIX + short_id_text(genesis_signers()[0][0])
-    rows: list[tuple[str, str, dict[str, Any]]] = [
-        ("getHeight", "getHeight", {}),
-        ("getTx hex", "getTx", {"txID": of.txid, "encoding": "hex"}),
-        ("getTx json", "getTx", {"txID": of.txid, "encoding": "json"}),
-        ("getBlock", "getBlockByHeight", {"height": of.height, "encoding": "hex"}),
-        ("getUTXOs (10)", "getUTXOs", {"addresses": [P_ADDRESS_TEXT], "limit": OUTPUTS}),
-        ("getBalance", "getBalance", {"addresses": [P_ADDRESS_TEXT]}),
-        ("getCurrentValidators", "getCurrentValidators", {}),
-        ("getCurrentValidators of a node", "getCurrentValidators", {"nodeIDs": [node_id]}),
-        ("getValidatorsAt, past", "getValidatorsAt", {"height": of.height - 3}),
-        ("getSubnet", "getSubnet", {"subnetID": of.subnet_id}),
-        ("getL1Validator", "getL1Validator", {"validationID": of.validation_id}),
+def _platform_calls(of: PlatformHistory) -> list[FirstCall]:
+    nodes = [NODE_ID_PREFIX + short_id_text(node_id) for node_id, _ in genesis_signers()]
+    heights = range(1, of.height - 1)
+    rows: list[tuple[str, str, list[dict[str, Any]]]] = [
+        ("getHeight", "getHeight", [{}]),
+        ("getTx hex", "getTx", [{"txID": txid, "encoding": "hex"} for txid in of.txids]),
+        ("getTx json", "getTx", [{"txID": txid, "encoding": "json"} for txid in of.txids]),
+        ("getBlock", "getBlockByHeight", [{"height": height, "encoding": "hex"} for height in heights]),
+        ("getUTXOs (10)", "getUTXOs", [{"addresses": [one], "limit": OUTPUTS} for one in of.addresses]),
+        ("getBalance", "getBalance", [{"addresses": [one]} for one in of.addresses]),
+        ("getCurrentValidators", "getCurrentValidators", [{}]),
+        ("getCurrentValidators of a node", "getCurrentValidators", [{"nodeIDs": [one]} for one in nodes]),
+        ("getValidatorsAt, past", "getValidatorsAt", [{"height": height} for height in heights]),
+        ("getSubnet", "getSubnet", [{"subnetID": one} for one in of.subnet_ids]),
+        ("getL1Validator", "getL1Validator", [{"validationID": one} for one in of.validation_ids]),
     ]
+    return [FirstCall(f"platform.{label}", "/ext/bc/P", f"platform.{method}", ps, 1.0) for label, method, ps in rows]
+
+
+def _repeated(of: PlatformHistory) -> list[NodeCall]:
+    """The first of each of these questions again and again, which a kept result may answer."""
     return [
-        NodeCall(f"platform.{label}", "/ext/bc/P", call(f"platform.{method}", params), 1.0)
-        for label, method, params in rows
+        NodeCall(f"{one.label}, again", one.path, call(one.method, one.params[0]), one.aim)
+        for one in _platform_calls(of)
     ]
 
 
@@ -132,8 +166,8 @@ def run() -> None:
             _await_height(server, "/ext/bc/P", "platform.getHeight", platform.height)
             print(f"peers.avalanchego: {version} and Icefall, which follows it, with {height} X-Chain blocks;")
             print("  one worker, keep-alive connections on loopback; CPU of the server in us per request")
-            print(f"  {'call':<32}{'Go node':>9}{'Icefall':>9}{'ratio':>8}{'aim':>7}")
-            for one in (*_calls(txid), *_platform_calls(platform)):
+            print(f"  {'call':<40}{'Go node':>9}{'Icefall':>9}{'ratio':>8}{'aim':>7}")
+            for one in (*_platform_calls(platform), *_repeated(platform), *_calls(txid)):
                 _compare(node, server, one)
 
 
@@ -143,19 +177,26 @@ def _await_height(server: Server, path: str, method: str, height: int) -> None:
         time.sleep(_POLL_S)
 
 
-def _compare(node: GoNode, server: Server, one: NodeCall) -> None:
+def _compare(node: GoNode, server: Server, one: NodeCall | FirstCall) -> None:
     _check_same(node, server, one)
-    go = measure(node.url() + one.path, one.body, descendants(node.process.pid)).cpu_us
-    ours = measure(server.url() + one.path, one.body, worker_pids(server)).cpu_us
+    go = _measured(node.url() + one.path, one, descendants(node.process.pid))
+    ours = _measured(server.url() + one.path, one, worker_pids(server))
     missed = "  missed" if ours / go > one.aim else ""
-    print(f"  {one.label:<32}{go:>9.1f}{ours:>9.1f}{ours / go:>8.2f}{one.aim:>7.1f}{missed}", flush=True)
+    print(f"  {one.label:<40}{go:>9.1f}{ours:>9.1f}{ours / go:>8.2f}{one.aim:>7.1f}{missed}", flush=True)
 
 
-def _check_same(node: GoNode, server: Server, one: NodeCall) -> None:
+def _measured(url: str, one: NodeCall | FirstCall, pids: list[int]) -> float:
+    if isinstance(one, FirstCall):
+        return measure_each(url, one.bodies(), pids).cpu_us
+    return measure(url, one.body, pids).cpu_us
+
+
+def _check_same(node: GoNode, server: Server, one: NodeCall | FirstCall) -> None:
     """Both answer with a result. That results are the same bytes is what the recorded tests are for."""
-    answers = []
-    for url in (node.url(), server.url()):
-        request = urllib.request.Request(url + one.path, one.body, {"content-type": JSON_TYPE})
-        with urllib.request.urlopen(request) as answer:
-            answers.append(json.load(answer))
-    assert all("result" in answer for answer in answers), f"{one.label}: {answers}"
+    bodies = list(islice(one.bodies(), len(one.params))) if isinstance(one, FirstCall) else [one.body]
+    for body in bodies:
+        for url in (node.url(), server.url()):
+            request = urllib.request.Request(url + one.path, body, {"content-type": JSON_TYPE})
+            with urllib.request.urlopen(request) as answer:
+                found = json.load(answer)
+            assert "result" in found, f"{one.label}: {body!r}: {found}"

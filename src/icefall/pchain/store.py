@@ -1,6 +1,7 @@
 """The P-Chain's rows as the engine writes them, and the state as it loads them."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -58,10 +59,12 @@ def packed_owner(owners: Owners | None) -> bytes | None:
     return None if owners is None else pack_owners(owners)
 
 
+@lru_cache(maxsize=1024)  # the same owners recur, in rows and in requests
 def unpacked_owner(raw: bytes | None) -> Owners | None:
     return None if raw is None else unpack_owners(Unpacker(raw))
 
 
+@lru_cache(maxsize=1024)
 def unpacked_committee(raw: bytes) -> Committee:
     return unpack_committee(Unpacker(raw))
 

@@ -42,6 +42,8 @@ from icefall.wire.avm.types import Owners
 from icefall.wire.ids import NODE_ID_PREFIX, PRIMARY_NETWORK, id_text, short_id_text
 from icefall.wire.pvm.types import Committee
 
+L1Fields = tuple[str, str, str, str, str, OwnerDetails, OwnerDetails, str, str]
+
 _UNSEEN = Observed("")
 _NO_DELEGATIONS = Delegations(0, 0)
 _NO_OWNERS = Owners(0, 0, ())
@@ -71,7 +73,7 @@ async def get_current_validators(
         return _listed(rows)
     accrued = (await chain.ledger()).accrued_fees
     rows += [
-        _l1_entry(row, accrued, addresses)
+        L1ValidatorEntry(*_l1_fields(row, accrued, addresses))
         for row in await chain.l1_validators(params.subnet_id)
         if not nodes or row.node_id in nodes
     ]
@@ -164,12 +166,13 @@ async def get_l1_validator(
     if row is None:
         raise CallFailed(f'fetching L1 validator "{id_text(params.validation_id)}" failed: not found')
     ledger = await chain.ledger()
-    entry = msgspec.structs.asdict(_l1_entry(row, ledger.accrued_fees, addresses))
-    return L1ValidatorDetails(**entry, subnet_id=id_text(row.subnet_id), height=str(ledger.height))
+    fields = _l1_fields(row, ledger.accrued_fees, addresses)
+    return L1ValidatorDetails(*fields, id_text(row.subnet_id), str(ledger.height))
 
 
-def _l1_entry(row: L1Validator, accrued_fees: int, addresses: AddressParser) -> L1ValidatorEntry:
-    return L1ValidatorEntry(
+def _l1_fields(row: L1Validator, accrued_fees: int, addresses: AddressParser) -> L1Fields:
+    """The fields of `L1ValidatorEntry` in their order."""
+    return (
         _node(row.node_id),
         str(row.weight),
         str(row.start),

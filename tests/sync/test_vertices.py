@@ -1,6 +1,7 @@
 """The vertices of X's DAG: read from X/vtx, proven by the last one, stored, and served under /v1/networks."""
 
 import asyncio
+import json
 import random
 import sqlite3
 from contextlib import closing
@@ -36,6 +37,7 @@ from icefall.wire.container.vertex import PARENTS_MAX, TXS_MAX, pack_vertex, unp
 from icefall.wire.errors import WireError
 from icefall.wire.ids import hash256, id_text
 
+VECTORS = Path(__file__).parents[1] / "vectors"
 CHAIN = "/v1/networks/fuji/blockchains/x-chain"
 TIP = (76, 13, 12)
 
@@ -90,6 +92,20 @@ def test_a_vertex_is_what_it_was_packed_from() -> None:
         assert (vertex.parents, vertex.size) == (one.parents, len(one.raw))
         assert sorted(vertex.txs) == sorted(tx.raw for tx in one.txs)
         assert vertex.is_stop == (one.txs == ())
+
+
+def test_vertices_that_avalanchego_packed() -> None:
+    """Its own codec of 1.14.2 made these, with `vertex.Build` and `vertex.BuildStopVertex`."""
+    rows = json.loads((VECTORS / "vertices.json").read_text())
+    assert [row["stop"] for row in rows] == [False, False, False, False, True, True]
+    for row in rows:
+        raw = bytes.fromhex(row["hex"])
+        vertex = unpack_vertex(raw)
+        assert id_text(vertex.vertex_id) == row["id"]
+        assert (id_text(vertex.chain_id), vertex.height, vertex.is_stop) == (row["chainID"], row["height"], row["stop"])
+        assert [id_text(one) for one in vertex.parents] == row["parents"]
+        assert [one.hex() for one in vertex.txs] == row["txs"]
+        assert pack_vertex(vertex.chain_id, vertex.height, vertex.parents, vertex.txs) == raw
 
 
 def test_the_last_vertex_of_a_network_without_a_dag_has_the_known_bytes() -> None:

@@ -136,7 +136,7 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
 
     @property
     def chain_info(self) -> PrimaryChainInfo:
-        return PrimaryChainInfo(chain_name="p-chain", network=self.public_name)
+        return self.info(P_CHAIN)
 
 
 def _address(hrp: str, address: bytes) -> str:

@@ -36,7 +36,6 @@ from icefall.api.data.handlers.operations import OPERATIONS
 from icefall.api.data.webhook_endpoints import WEBHOOKS
 from icefall.api.describing.examples import WEBHOOK, example_call
 from icefall.api.http.row import DATA, LISTENERS, Rest, Rpc, example_path
-from icefall.api.networks.metrics_endpoints import NETWORK_METRICS_ENDPOINTS
 from icefall.api.table import ENDPOINTS, rows_of
 from icefall.demo.chains import TOUR
 from icefall.evm.storing.store import store_path
@@ -222,10 +221,6 @@ def test_data_uris_give_metadata_and_nothing_was_fetched(demo: Server) -> None:
 
 VERTICES = "/v1/networks/{network}/blockchains/{blockchainId}/vertices"  # no network here has any
 PROPOSED = "/v1/networks/{network}/blockchains/{blockchainId}/nodes/{nodeId}/blocks"  # no block of the demo is signed
-STAKING = {
-    *(f"/v1/networks/{{network}}/{one}" for one in ("delegators", "l1Validators", "rewards")),
-    *(row.path for row in NETWORK_METRICS_ENDPOINTS if "Fee" in row.params.__name__),
-}  # the demo has no such
 REST_EXAMPLES = [
     (listener, row)
     for listener in LISTENERS
@@ -233,7 +228,6 @@ REST_EXAMPLES = [
     if isinstance(row, Rest)
     and row.media == "application/json"
     and not row.path.startswith((WEBHOOKS, OPERATIONS, VERTICES, PROPOSED))
-    and row.path not in STAKING
     and not row.path.endswith("/abi")  # none is stored, and only a key of an administrator may add one
 ]
 # Needs a transaction that was not issued before; a profiler that runs; an upstream; an L1.

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 from tests.explorer.browser import Tab, needs_chromium
-from tests.explorer.recorded_network import RecordedNetwork, recorded_network
+from tests.explorer.recorded_network import C_ID, X_ID, RecordedNetwork, recorded_network
 
 pytestmark = needs_chromium
 
@@ -148,6 +148,7 @@ def test_a_transaction(letter: str, kind: str, explorer: Tab, network: RecordedN
 
 RICH = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
 REWARDED = "local10tepj2pg6r425yx3xm06jfndjjv9t7h2y2y3vt"
+EXPORTED_TO = "local1gyzylsjhlfutpxldgtdvtl2vmrllsls07guqhd"  # by C, and not imported
 TABS_OF_ADDRESS = [
     (RICH, "utxos", "transfer"),
     (RICH, "x-utxos", "COIN"),
@@ -156,6 +157,8 @@ TABS_OF_ADDRESS = [
     (REWARDED, "rewards", "delegation"),
     (REWARDED, "history", "RewardValidator"),
     (RICH, "x-history", "Export"),
+    (EXPORTED_TO, "c-utxos", "transfer"),
+    (RICH, "c-history", "Import"),
 ]
 
 
@@ -165,6 +168,69 @@ def test_an_address(address: str, key: str, text: str, explorer: Tab) -> None:
     explorer.await_text("Can be spent")
     explorer.page.locator("#tab-panel").filter(has_text=text).wait_for()
     look_at(explorer, f"network-address-{key}")
+
+
+def test_what_is_in_shared_memory_names_the_other_chain(explorer: Tab, network: RecordedNetwork) -> None:
+    """On P also whether it came from there or goes there."""
+    expected = []
+    names = {PRIMARY: "P", X_ID: "X", C_ID: "C"}
+    for letter in "PXC":
+        found = network.result(f"/blockchains/{letter.lower()}-chain/balances?addresses={EXPORTED_TO}")["balances"]
+        for one in found["atomicMemoryUnlocked"]:
+            way = {"pendingImport": "from", "pendingExport": "to", "": "shared with"}[one.get("status", "")]
+            expected.append((f"{letter}-Chain", f"{way} {names[one['sharedWithChainId']]}"))
+    assert {way for _, way in expected} > {"to X", "from C", "shared with P"}
+    explorer.go(f"/network/address/{EXPORTED_TO}")
+    rows = explorer.page.locator("section:has(h2:text-is('Balances')) tbody tr").filter(has_text="not imported")
+    rows.nth(len(expected) - 1).wait_for()
+    for text, (chain, way) in zip(rows.all_inner_texts(), expected, strict=True):
+        assert text.startswith(chain)
+        assert f"Exported, not imported: {way}" in text
+
+
+def test_what_the_genesis_made_is_of_no_transaction(explorer: Tab, network: RecordedNetwork) -> None:
+    """A link to its transaction would lead nowhere."""
+    made = next(
+        one
+        for one in network.result(f"/blockchains/p-chain/utxos?addresses={RICH}&pageSize=100&includeSpent=true")[
+            "utxos"
+        ]
+        if one["txHash"] == PRIMARY
+    )
+    consumer = network.result(f"/blockchains/p-chain/transactions/{made['consumingTxHash']}")
+    explorer.go(f"/network/tx/P/{consumer['txHash']}")
+    explorer.page.locator(".flow .utxo", has_text="Genesis").first.wait_for()
+    assert explorer.page.locator(f"a[href*='{PRIMARY}']").count() == 0
+
+
+def test_blocks_of_transactions_are_links(explorer: Tab, network: RecordedNetwork) -> None:
+    for letter, place in (("P", "#/containers/P/"), ("X", "#/x/block/")):
+        rows = network.result(f"/blockchains/{letter.lower()}-chain/transactions?pageSize=1")["transactions"]
+        height = int(rows[0].get("blockNumber", rows[0].get("blockHeight")))
+        explorer.go(f"/network/tx/{letter}/{rows[0]['txHash']}")
+        link = explorer.page.locator(f"main a[href='{place}{height - (letter == 'P')}']")
+        link.wait_for()
+        assert link.inner_text() == f"{height:,}"
+
+
+def test_a_small_share_is_not_nothing(explorer: Tab) -> None:
+    script = "async (all) => { const { percent } = await import('./explorer/format.js'); return all.map((one) => "
+    script += "percent(one, 1000000)); }"
+    shown = explorer.page.evaluate(script, [0, 3, 266, 999, 1000, 123456, 1000000])
+    assert shown == ["0%", "0.0003%", "0.03%", "0.1%", "0.1%", "12.3%", "100%"]
+
+
+def test_figures_stand_beside_each_other_on_wide_screens(explorer: Tab) -> None:
+    explorer.go("/network")
+    explorer.await_text("Fees now")
+    supply, fees = (
+        explorer.page.locator(f"main section:has(h2:text-is('{name}'))").first.bounding_box()
+        for name in ("Supply", "Fees now")
+    )
+    assert supply is not None
+    assert fees is not None
+    assert abs(supply["y"] - fees["y"]) < 2
+    assert supply["x"] + supply["width"] < fees["x"]
 
 
 def test_search(explorer: Tab, network: RecordedNetwork) -> None:

@@ -33,6 +33,7 @@ from icefall.wire.text import bech32
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists
 from icefall.xchain.store import AssetChainReader
+from icefall.xchain.vertices import VertexLists
 
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
 SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "3"))
@@ -95,6 +96,7 @@ class DrawnNetwork:
             is_executing=no,
             x_lists=AssetChainLists(store, X_CHAIN),
             c_lists=CoreChainLists(store, first_at),
+            vertices=VertexLists(store, X_CHAIN),
             outputs=OutputLists(store),
             initial_supply=0,
             is_bootstrapping=no,

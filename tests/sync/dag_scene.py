@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from tests.store.opened import open_store
 from tests.upstream.fake_clock import PollingClock
-from tests.upstream.replay import Replay, Row, labelled, recorded
+from tests.upstream.replay import Replay, Row, labelled, local_genesis, recorded
 from tests.waiting import LIMIT_S
 from tests.xchain.scenario_1 import accepted_blocks
 from tests.xchain.wallet import NOW_S
@@ -33,13 +33,13 @@ from icefall.wire.avm.codec import pack_block
 from icefall.wire.avm.types import Block, Tx
 from icefall.wire.avm.utxos import consumed, imported
 from icefall.wire.container.proposer import pack_container
+from icefall.wire.container.vertex import pack_vertex
 from icefall.wire.ids import hash256, id_text
 from icefall.xchain.ledger import Ledger
 
 START = 1_794_753_768  # of the recorded network
+X_CHAIN = local_genesis().x_chain_id
 CUT = 100  # blocks of the recording whose transactions were in the DAG
-STOP_VERTEX = hash256(b"the last vertex")
-BLOCK_0 = pack_block(STOP_VERTEX, 0, NOW_S, ())  # younger than any lock that was open in the DAG
 
 
 @cache
@@ -47,9 +47,57 @@ def dag_txs(cut: int = CUT) -> tuple[Tx, ...]:
     return tuple(tx for row in accepted_blocks()[:cut] for tx in row.block.txs)
 
 
+class DrawnVertex(NamedTuple):
+    """A vertex as it was drawn; the last one has no transactions."""
+
+    raw: bytes
+    height: int
+    parents: tuple[bytes, ...]
+    txs: tuple[Tx, ...]
+
+    @property
+    def vertex_id(self) -> bytes:
+        return hash256(self.raw)
+
+
+def drawn_vertices(txs: Sequence[Tx], seed: int = 1) -> list[DrawnVertex]:
+    """A DAG of these transactions in their order: up to four in a vertex, now and then one that the vertex before holds
+    too, up to three parents, and a last vertex that is a descendant of all."""
+    source = random.Random(seed)
+    found: list[DrawnVertex] = []
+    leaves: list[DrawnVertex] = []
+
+    def add(parents: Sequence[DrawnVertex], of: Sequence[Tx]) -> None:
+        height = max((one.height + 1 for one in parents), default=0)
+        ids = tuple(sorted(one.vertex_id for one in parents))
+        raw = pack_vertex(X_CHAIN, height, ids, tuple(tx.raw for tx in of))
+        found.append(DrawnVertex(raw, height, ids, tuple(of)))
+        leaves[:] = [one for one in leaves if one not in parents] + [found[-1]]
+
+    left = list(txs)
+    while left:
+        size = source.randint(1, 4)
+        again = [source.choice(found[-1].txs)] if found and source.random() < 0.2 else []
+        fewest = 0 if len(found) < 3 else 1
+        parents = source.sample(found[-4:], source.randint(fewest, min(len(found), 3)))
+        add(parents, [*left[:size], *again])
+        left = left[size:]
+    add(list(leaves), [])
+    return found
+
+
+@cache
+def dag_vertices() -> tuple[DrawnVertex, ...]:
+    return tuple(drawn_vertices(dag_txs()))
+
+
 @cache
 def block_txs(cut: int = CUT) -> tuple[Tx, ...]:
     return tuple(tx for row in accepted_blocks()[cut:] for tx in row.block.txs)
+
+
+STOP_VERTEX = dag_vertices()[-1].vertex_id
+BLOCK_0 = pack_block(STOP_VERTEX, 0, NOW_S, ())  # younger than any lock that was open in the DAG
 
 
 def chained(groups: Iterable[Sequence[Tx]], block_0: Block = BLOCK_0) -> list[Row]:
@@ -73,6 +121,10 @@ def tx_row(tx: Tx) -> Row:
     return Row(id_text(tx.txid), tx.raw)
 
 
+def vertex_row(raw: bytes) -> Row:
+    return Row(id_text(hash256(raw)), raw)
+
+
 def another_order(txs: Sequence[Tx], seed: int = 1) -> list[Tx]:
     """The same transactions as another node may have accepted them: each somewhere behind what it spends."""
     source = random.Random(seed)
@@ -90,7 +142,7 @@ def another_order(txs: Sequence[Tx], seed: int = 1) -> list[Tx]:
 
 class DagReplay(Replay):
     """An upstream with X/tx. As a node's it holds the DAG alone; as an Icefall's, the transactions of blocks behind it.
-    Its rows are those of the chain "tx"."""
+    Its rows are those of the chain "tx", and those of X/vtx, where it has one, of the chain "vtx"."""
 
     def __init__(self, cut: int = CUT, *, like_icefall: bool = False) -> None:
         chains = recorded()
@@ -106,12 +158,13 @@ class DagReplay(Replay):
         return self
 
     def _answer(self, path: str, method: str, params: dict[str, Any]) -> Any:
-        if path != "/ext/index/X/tx":
+        index = path.removeprefix("/ext/index/X/")
+        if index not in ("tx", "vtx"):
             return super()._answer(path, method, params)
-        if not self.index_on or "tx" not in self.chains:
+        if not self.index_on or index not in self.chains:
             raise LookupError
         if method != "index.getIndex":
-            return self._indexed("tx", method, params)
+            return self._indexed(index, method, params)
         ids = [row.id_text for row in self.chains["tx"][: self.count("tx")]]
         if params["id"] not in ids:
             raise LookupError("not found")

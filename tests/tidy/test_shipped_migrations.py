@@ -88,6 +88,8 @@ MIGRATIONS = {
     "node/0110_observed_node.sqlite.sql": "5fdd86ff79444221",
     "node/0111_address_txs.postgres.sql": "ab1697b5049054f1",
     "node/0111_address_txs.sqlite.sql": "ab1697b5049054f1",
+    "node/0112_vertices.postgres.sql": "1ecd1cec27d7592a",
+    "node/0112_vertices.sqlite.sql": "76f9d3d4e6f9028a",
 }
 PACKAGES = sorted({name.partition("/")[0] for name in SHIPPED})
 

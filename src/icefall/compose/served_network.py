@@ -18,6 +18,7 @@ from icefall.wire.pvm.codec import unpack_genesis
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists
 from icefall.xchain.store import AssetChainReader
+from icefall.xchain.vertices import VertexLists
 
 _NAMES = {MAINNET_ID: "mainnet", FUJI_ID: "fuji"}
 _HRPS = {"mainnet": "avax", "fuji": "fuji", "testnet": "fuji"}
@@ -68,6 +69,7 @@ def served_network(config: Config, stores: Stores) -> PrimaryNetwork:
         is_executing=is_executing,
         x_lists=AssetChainLists(store, x_chain_id),
         c_lists=CoreChainLists(store, first_at),
+        vertices=VertexLists(store, x_chain_id),
         outputs=OutputLists(store),
         is_bootstrapping=is_bootstrapping,
         initial_supply=unpack_genesis(network.genesis.p_genesis).initial_supply if platform_store is not None else 0,

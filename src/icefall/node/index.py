@@ -23,7 +23,7 @@ class IndexSeries(NamedTuple):
 
 C_BLOCK, P_BLOCK = IndexSeries(1, "C/block"), IndexSeries(2, "P/block")
 X_BLOCK, X_TX = IndexSeries(3, "X/block", "block_containers"), IndexSeries(4, "X/tx", "tx_containers")
-X_VTX = IndexSeries(5, "X/vtx")  # frozen: what it held stays readable, nothing is added
+X_VTX = IndexSeries(5, "X/vtx")  # of the DAG before block 0: once it is complete, nothing is added
 ALL_SERIES = (C_BLOCK, P_BLOCK, X_TX, X_BLOCK, X_VTX)
 BLOCKS_OF = {"C": C_BLOCK, "P": P_BLOCK, "X": X_BLOCK}
 

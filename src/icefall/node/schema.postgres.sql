@@ -477,6 +477,24 @@ create table early_spent (
 -- A row says: transaction `seq` of an asset chain consumed or made some of `asset`.
 create table asset_tx (chain bigint, asset bytea, seq bigint, primary key (chain, asset, seq));
 
+-- A row is a vertex of X's DAG, from before block 0. Key: its position in the index of the upstream that it was read
+-- from, or its ID. Serves: vertices under /v1/networks.
+create table vertex (
+    number bigint primary key,
+    vertex_id bytea not null unique,
+    height bigint not null,
+    parents bytea not null, -- their IDs, 32 bytes each
+    size bigint not null, -- in bytes
+    is_parent bigint not null -- whether a stored vertex names it as its parent
+);
+create index vertex_by_height on vertex (height, number);
+create index vertex_childless on vertex (number) where is_parent = 0;
+
+-- A row says: transaction `seq` of X is in vertex `number`. Key: both. Serves: the transactions of a vertex, and the
+-- vertices of a transaction.
+create table vertex_tx (number bigint, seq bigint, primary key (number, seq));
+create index vertex_tx_by_seq on vertex_tx (seq, number);
+
 -- A row says: this node proposed the block of the chain at `height`.
 create table proposed_block (chain_id bytea, node_id bytea, height bigint, primary key (chain_id, node_id, height));
 

@@ -527,6 +527,24 @@ create table early_spent (
 -- transactions of an asset.
 create table asset_tx (chain integer, asset blob, seq integer, primary key (chain, asset, seq)) without rowid;
 
+-- A row is a vertex of X's DAG, from before block 0. Key: its position in the index of the upstream that it was read
+-- from, or its ID. Serves: vertices under /v1/networks.
+create table vertex (
+    number integer primary key,
+    vertex_id blob not null unique,
+    height integer not null,
+    parents blob not null, -- their IDs, 32 bytes each
+    size integer not null, -- in bytes
+    is_parent integer not null -- whether a stored vertex names it as its parent
+);
+create index vertex_by_height on vertex (height, number);
+create index vertex_childless on vertex (number) where is_parent = 0;
+
+-- A row says: transaction `seq` of X is in vertex `number`. Key: both. Serves: the transactions of a vertex, and the
+-- vertices of a transaction.
+create table vertex_tx (number integer, seq integer, primary key (number, seq)) without rowid;
+create index vertex_tx_by_seq on vertex_tx (seq, number);
+
 -- A row says: this node proposed the block of the chain at `height`. Key: all columns. Serves: the blocks of a node.
 create table proposed_block (chain_id blob, node_id blob, height integer, primary key (chain_id, node_id, height)) without rowid;
 

@@ -18,6 +18,7 @@ from icefall.node.sync.follower import POLL_S, ContainerFollower
 from icefall.node.sync.foreign import ImportWaiter
 from icefall.node.sync.upstreams import NetworkIdentity, NodeUpstreams
 from icefall.node.sync.verify import ChainLinks
+from icefall.node.sync.vertices import VertexFollower
 from icefall.observe.log import Log, Logs, quiet
 from icefall.pchain.parameters import fork_times
 from icefall.primary.chains import XChain, foreign_chains
@@ -25,6 +26,7 @@ from icefall.primary.network import LearnedNetwork, Network, is_public
 from icefall.primary.observing import Observing
 from icefall.primary.outbox import PrimaryOutbox
 from icefall.primary.platform import PlatformChain, executed_chains
+from icefall.primary.vertices import XVertices
 from icefall.upstream.client import Client, UpstreamError, UpstreamFailure
 from icefall.upstream.node import RANGE_MAX, UpstreamNode
 from icefall.upstream.pool import NoUpstreamLeft
@@ -146,12 +148,23 @@ class NodeFollowing:
         others = list(self._followers.values())
         imports = ImportWaiter(others, self._upstreams, POLL_S)
         self._dag = DagFollower(x, links, self._upstreams, imports, logs["X"], run_max=run_max) if had_dag else None
+        self._vertices = self._vertex_follower(network, self._dag, logs["X"], run_max, indexed=indexed)
         self._followers["X"] = ContainerFollower(
             x, links, self._upstreams, logs["X"], run_max=run_max, imports_from=others, before=self._dag
         )
         self._forwarded: OrderedDict[bytes, None] = OrderedDict()
         self._stored: list[str] | None = None  # the chains whose calls workers refuse
         self.on_progress: Callable[[], None] = lambda: None
+
+    def _vertex_follower(
+        self, network: Network, dag: DagFollower | None, log: Log, run_max: int, *, indexed: bool
+    ) -> VertexFollower | None:
+        """What follows the vertices of a DAG; none where there was no DAG."""
+        if dag is None:
+            return None
+        genesis = network.genesis
+        vertices = XVertices(self._store, genesis.x_chain_id, genesis.stop_vertex_id, indexed=indexed)
+        return VertexFollower(vertices, lambda: dag.is_complete, self._upstreams, log, run_max=run_max)
 
     async def start(self) -> None:
         """Load the P-Chain, or begin it with its genesis. It stays stopped if a stored block still cannot be read."""
@@ -215,6 +228,8 @@ class NodeFollowing:
         runs = [follower.run() for follower in self._followers.values()]
         if self.platform is not None:
             runs.append(self._execute_stored(self.platform))
+        if self._vertices is not None:
+            runs.append(self._vertices.run())
         return [asyncio.create_task(run) for run in runs]
 
     async def report_progress(self) -> None:

@@ -57,6 +57,7 @@ class AssetChainLists:
         self._reader = reader
         self._chain_id = chain_id
         self._ledger: tuple[int, int] | None = None
+        self._block_0_time: int | None = None
 
     async def _of(self) -> tuple[int, int]:
         """The chain's number in the store, and how many transactions its genesis has; neither ever changes."""
@@ -94,6 +95,12 @@ class AssetChainLists:
         keys = [(chain, height) for height in heights]
         rows = await self._reader.rows_of_each(SQL.block_of, keys) if keys else []
         return sorted((AssetChainBlock(*row) for row in rows), key=lambda one: -one.height)
+
+    async def block_0_time(self) -> int:
+        """The time of block 0, which is that of all before it too; it never changes."""
+        if self._block_0_time is None:
+            self._block_0_time = await self._time(SQL.block_time, {"height": 0})
+        return self._block_0_time
 
     async def first_height(self, time: int, count: int) -> int:
         """The first of `count` heights whose block is not earlier than `time`."""

@@ -12,7 +12,7 @@ on conflict (chain_id) do update set next = excluded.next, burned = excluded.bur
 
 -- The asset in which fees are paid, which is the first of the genesis.
 -- name: fee_asset
-select t.txid from ledger l join ledger_tx t on t.chain = l.chain and t.seq = 0 order by l.chain limit 1;
+select txid from ledger_tx where chain = (select min(chain) from ledger) and seq = 0;
 
 -- name: put_output
 insert into chain_output (utxo_id, source, destination, bytes, created_height, created_time, spent_txid, spent_height,

@@ -6,14 +6,20 @@ from tests.pchain.recorded import Playback
 
 from icefall.db.engine import Store, Transaction
 from icefall.node.core_chain import CoreChainLists
+from icefall.node.index import X_VTX, IndexReader
 from icefall.primary.asset_tables import AssetChainTables
 from icefall.primary.chains import foreign_chains
 from icefall.primary.exported import FinalChainTables
 from icefall.primary.listed import ListedCore, ListedPlatform, Steps
 from icefall.primary.platform_tables import PlatformTables
+from icefall.primary.vertices import XVertices
+from icefall.wire.container.vertex import pack_vertex, unpack_vertex
+from icefall.wire.ids import hash256
 from icefall.xchain.listed import StoredTxs
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists
+from icefall.xchain.store import NEWEST
+from icefall.xchain.vertices import VertexLists, forget_vertices
 
 LISTED_TABLES = (
     "listed",
@@ -33,6 +39,7 @@ async def network_outcomes(store: Store, played: Playback) -> dict[str, Any]:
     await _list_again(store, played)
     return {
         "asset chain": await _asset_chain(store, x_chain_id),
+        "vertices": await _vertices(store, x_chain_id),
         "core chain": await _core_chain(store),
         "outputs": await _outputs(store, x_chain_id),
         "exported": [
@@ -86,6 +93,32 @@ async def _asset_chain(store: Store, chain_id: bytes) -> list[Any]:
         found.append(await lists.txs_of_asset(asset, 0, txs, 5))
     found.append(sorted(await lists.raw_txs([one.txid for one in every])))
     return [*found, [await lists.tx(one.txid) for one in every]]
+
+
+async def _vertices(store: Store, chain_id: bytes) -> list[Any]:
+    """A small DAG of stored transactions, then a stray, which makes all of them be deleted again."""
+    every = await AssetChainLists(store, chain_id).txs(0, NEWEST, 3, upwards=True)
+    first = pack_vertex(chain_id, 0, (), tuple(one.raw for one in every))
+    second = pack_vertex(chain_id, 1, (hash256(first),), (every[0].raw,))
+    last = pack_vertex(chain_id, 2, (hash256(second),), ())
+    kept = XVertices(store, chain_id, hash256(last), indexed=True)
+    found: list[Any] = [kept.count, kept.number_of(hash256(first)), kept.are_accepted([one.txid for one in every])]
+    found.append(kept.are_accepted([every[0].txid, bytes(32)]))
+    for batch in ([first, second], [last]):
+        found.append(await kept.put([unpack_vertex(raw) for raw in batch], batch))
+    lists = VertexLists(store, chain_id)
+    page = await lists.newest(NEWEST, 5)
+    found += [page, await lists.newest(2, 1), await lists.vertex(hash256(second)), await lists.txids(page)]
+    found += [await lists.at_height(1, -1, NEWEST, 5, upwards=upwards) for upwards in (True, False)]
+    found += [await lists.of_txs([one.seq for one in every]), kept.count, kept.number_of(hash256(last))]
+    assert found[4:6] == [True, True]
+    assert len(page) == 3
+    stray = pack_vertex(chain_id, 1, (hash256(first),), (every[1].raw,))
+    await store.write(lambda tx: forget_vertices(tx, X_VTX.number))
+    batch = [first, stray, second, last]
+    found.append(await kept.put([unpack_vertex(raw) for raw in batch], batch))
+    assert found[-1] is False
+    return [*found, kept.count, await IndexReader(store, X_VTX, chain_id).last_number()]
 
 
 async def _core_chain(store: Store) -> list[Any]:

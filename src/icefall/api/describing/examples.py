@@ -25,7 +25,12 @@ NODE = {"nodeId": "NodeID-7Xhw2mDxuDS44j42TCB6U5579esbSt3Lg"}
 X_CHAIN = {"blockchainId": "x-chain", "vertexHash": _BLOCK_0, "vertexHeight": "1"}
 X_ASSET = {"blockchainId": "x-chain", "assetId": _AVAX}
 BECH32_ADDRESSES = {"addresses": _RICH.removeprefix("X-")}
-REWARDS = {"nodeIds": NODE["nodeId"]}
+PENDING_REWARDS = {"nodeIds": NODE["nodeId"]}
+PAID_REWARDS = {"nodeIds": "NodeID-3ra9PY5jVmQhSYtrv7ygrBTAqJz5DBTFU"}
+# The demo's L1, and a validator of it.
+L1_SUBNET = {"subnetId": "TRbAamautdYXZo3CqbZkWkGw1YEHjzMBM96sNBGhAu68B1Lr7"}
+L1_NODE = {"nodeId": "NodeID-32JeLW4nznQJTD4BLYPQQX1eiMWZHmAjR"}
+L1_VALIDATION = {"l1ValidationId": "2Y6n8oL6tWYsNuS7tVdfav23c7kACtMKVzFnTzd7L5SKmncL6i"}
 MESSENGER_USER = {"address": "0x544D212d67c58e32A0820DE36F19426105ABDA37"}  # sent a message to another chain
 TRANSFERS = {"txHash": "0xa865191dba5fd0192e0838fc0fe84e2660bde03475602983846f832b39d34f4b"}
 

@@ -14,7 +14,7 @@ OPERATIONS = tuple(files("icefall.api.describing").joinpath("hosted_operations.t
 
 _NETWORK = "GET /v1/networks/{network}"
 _CHAIN = f"{_NETWORK}/blockchains/{{blockchainId}}"
-_VERTICES = "vertices of the time before the X-Chain's blocks are not followed; their transactions are"
+_VERTICES = "where an upstream has them; vertexTimestamp is the time of block 0"
 _SEEN = "as one upstream sees it now"
 # What a client of the hosted service notices, by the label of an operation.
 DIFFERENCES: dict[str, str] = {
@@ -24,9 +24,9 @@ DIFFERENCES: dict[str, str] = {
     f"{_NETWORK}/validators": f"uptime, version and health {_SEEN}; no geolocation; also by rewardAddresses",
     f"{_NETWORK}/validators/{{nodeId}}": f"uptime, version and health {_SEEN}; no geolocation",
     f"{_NETWORK}/rewards": "without prices",
-    f"{_CHAIN}/vertices": f"empty: {_VERTICES}",
-    f"{_CHAIN}/vertices:listByHeight": f"empty: {_VERTICES}",
-    f"{_CHAIN}/vertices/{{vertexHash}}": f"404: {_VERTICES}",
+    f"{_CHAIN}/vertices": _VERTICES,
+    f"{_CHAIN}/vertices:listByHeight": _VERTICES,
+    f"{_CHAIN}/vertices/{{vertexHash}}": _VERTICES,
     "GET /v1/apiLogs": "only of keys of this installation, for some days",
     "GET /v1/apiUsageMetrics": "there are no organisations: counts are by key",
     "GET /v1/chains": "the chains that are indexed here",

@@ -30,15 +30,15 @@ NETWORK_METRICS_ENDPOINTS: tuple[Rest, ...] = (
          summary="Fees of all L1 validators by day, in nAVAX, and how many paid, newest first."),
     Rest(verb="GET", path="/v2/subnet/{subnetId}/metrics/{metric}", params=SubnetFeeParams, result=NetworkSeries,
          handler=metrics.subnet_fees, listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
-         operation="getMetricsBySubnetId",
+         operation="getMetricsBySubnetId", examples=examples.L1_SUBNET,
          summary="Fees of the validators of an L1 by day, in nAVAX, and how many paid, newest first."),
     Rest(verb="GET", path="/v2/validator/{nodeId}/metrics/{metric}", params=NodeFeeParams, result=NetworkSeries,
          handler=metrics.node_fees, listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
-         operation="getMetricsByNodeId", examples=examples.NODE,
+         operation="getMetricsByNodeId", examples=examples.L1_NODE,
          summary="Fees of a node's validations of L1s by day, in nAVAX, newest first."),
     Rest(verb="GET", path="/v2/validation/{l1ValidationId}/metrics/{metric}", params=ValidationFeeParams,
          result=NetworkSeries, handler=metrics.validation_fees, listeners=(METRICS,), weight=MetricsWeight.MEDIUM,
-         operation="getMetricsByValidationId",
+         operation="getMetricsByValidationId", examples=examples.L1_VALIDATION,
          summary="Fees of one validation of an L1 by day, in nAVAX, newest first."),
 )
 # fmt: on

@@ -21,6 +21,7 @@ from icefall.wire.text import bech32
 from icefall.xchain.listing import AssetChainLists
 from icefall.xchain.outputs import OutputLists
 from icefall.xchain.store import AssetChainReader
+from icefall.xchain.vertices import VertexLists
 
 P_CHAIN, X_CHAIN, C_CHAIN = "p-chain", "x-chain", "c-chain"
 _ASSETS_MAX = 4096  # assets whose names a worker keeps
@@ -105,6 +106,7 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
     is_executing: Callable[[], Awaitable[bool]]
     x_lists: AssetChainLists
     c_lists: CoreChainLists
+    vertices: VertexLists
     outputs: OutputLists
     initial_supply: int  # of AVAX, in nAVAX
     is_bootstrapping: Callable[[str], Awaitable[bool]]  # by the name of a chain: P, X or C
@@ -134,7 +136,7 @@ class PrimaryNetwork(msgspec.Struct, frozen=True):
 
     @property
     def chain_info(self) -> PrimaryChainInfo:
-        return PrimaryChainInfo(chain_name="p-chain", network=self.public_name)
+        return self.info(P_CHAIN)
 
 
 def _address(hrp: str, address: bytes) -> str:

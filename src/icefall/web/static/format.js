@@ -134,5 +134,6 @@ export function bytes(count) {
 
 export function percent(part, all) {
   const share = Number(all) ? (Number(part) / Number(all)) * 100 : 0;
-  return `${share.toLocaleString("en", { maximumFractionDigits: 1 })}%`;
+  const digits = share < 0.1 ? { maximumSignificantDigits: 1 } : { maximumFractionDigits: 1 }; // a small share is not 0%
+  return `${share.toLocaleString("en", digits)}%`;
 }

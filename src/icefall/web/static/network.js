@@ -2,7 +2,7 @@
 import { h } from "./dom.js";
 import { data, node, path } from "./api.js";
 import { dateTime, exact, percent, span, whole } from "./format.js";
-import { badge, id, list, quantity, time } from "./parts.js";
+import { badge, id, list, quantity, time, to } from "./parts.js";
 
 export const PRIMARY = "11111111111111111111111111111111LpoYY"; // the primary network, and the P-Chain in it
 const PAGE = 25;
@@ -64,8 +64,17 @@ export function subnetLink(subnetId, options = {}) {
   return id(subnetId, { href: toNetwork.subnet(subnetId), what: "subnet ID", ...options });
 }
 
-export const txLink = (letter, txHash, options = {}) =>
-  id(txHash, { href: toNetwork.tx(letter, txHash), what: "transaction ID", ...options });
+export const blockLink = (letter, height) => {
+  const shown = whole(height);
+  if (letter === "X") return h("a", { href: to.x("block", height) }, shown);
+  return Number(height) ? h("a", { href: to.container(letter, BigInt(height) - 1n) }, shown) : shown;
+};
+
+// What the genesis made is of no transaction.
+export function txLink(letter, txHash, options = {}) {
+  if (txHash === PRIMARY) return "Genesis";
+  return id(txHash, { href: toNetwork.tx(letter, txHash), what: "transaction ID", ...options });
+}
 
 export const addressLink = (address, options = {}) =>
   id(address, { href: toNetwork.address(address), what: "address", head: 12, tail: 6, ...options });
@@ -173,7 +182,7 @@ export const l1ValidatorColumns = ({ of } = {}) =>
 export const txColumns = (letter) => [
   { name: "Transaction", on: "lead", cell: (row) => txLink(letter, row.txHash, { head: 10 }) },
   { name: "Type", on: "below", cell: (row) => badge(row.txType.replace(/Tx$/, ""), "method") },
-  { name: "Block", cell: (row) => whole(row.blockNumber ?? row.blockHeight) },
+  { name: "Block", cell: (row) => blockLink(letter, row.blockNumber ?? row.blockHeight ?? 0) },
   { name: "Inputs", right: true, cell: (row) => whole((row.consumedUtxos || row.evmInputs || []).length) },
   { name: "Outputs", right: true, cell: (row) => whole((row.emittedUtxos || row.evmOutputs || []).length) },
   { name: "Time", on: "aside", right: true, cell: (row) => time(row.blockTimestamp ?? row.timestamp) },

@@ -10,7 +10,7 @@ from icefall.api.http.paging import Paging, cursor_of, pack_cursor
 from icefall.api.networks.handlers.blocks import check_times
 from icefall.api.networks.handlers.transactions import SCAN_MAX
 from icefall.api.networks.network import X_CHAIN, Networks, PrimaryNetwork
-from icefall.api.networks.render.x_chain import asset_details, utxo_count, x_block, x_transactions
+from icefall.api.networks.render.x_chain import asset_details, utxo_count, vertex, x_block, x_transactions
 from icefall.api.networks.schema.blocks import (
     PlatformBlockParams,
     PlatformBlocksParams,
@@ -35,9 +35,12 @@ from icefall.wire.avm import types as t
 from icefall.wire.avm.codec import unpack_tx
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.xchain.listing import AssetChainTx
+from icefall.xchain.store import NEWEST
+from icefall.xchain.vertices import StoredVertex
 
 UTXOS_MAX = 5000  # outputs on a page of transactions: it is shorter than asked for rather than larger
 _BLOCKS, _TXS, _OF_ASSET = "xBlocks", "xTransactions", "xAssetTransactions"
+_VERTICES, _VERTICES_AT = "xVertices", "xVerticesAt"
 _TYPES = {kind.type_id: kind.__name__ for kind in (t.BaseTx, t.CreateAssetTx, t.OperationTx, t.ImportTx, t.ExportTx)}
 _TYPE_AT = slice(2, 6)  # in the bytes of a transaction: behind the version
 Listed = TypeVar("Listed")
@@ -190,17 +193,49 @@ async def get_asset(params: NetworkAssetParams, networks: Networks) -> AssetDeta
     return asset_details(row.txid, unsigned, row.time)
 
 
-async def list_vertices(params: VerticesParams | VerticesAtParams, networks: Networks, paging: Paging) -> XVertexPage:
-    """No vertex is followed, and a network that began with blocks has none."""
+async def list_vertices(params: VerticesParams, networks: Networks, paging: Paging) -> XVertexPage:
+    """Vertices, those at the end of the index first. A network that began with blocks has none."""
     network = await networks.find_x(params.network, params.blockchain_id)
-    paging.after("xVertices", params)
-    return XVertexPage(next_page_token=UNSET, vertices=[], chain_info=network.info(X_CHAIN))
+    cursor = cursor_of(_VERTICES, params, paging)
+    rows = await network.vertices.newest(NEWEST if cursor is None else cursor[0], params.page_size + 1)
+    return await _vertex_page(_VERTICES, params, network, paging, rows)
 
 
 async def list_vertices_at(params: VerticesAtParams, networks: Networks, paging: Paging) -> XVertexPage:
-    return await list_vertices(params, networks, paging)
+    network = await networks.find_x(params.network, params.blockchain_id)
+    cursor, upwards = cursor_of(_VERTICES_AT, params, paging), params.sort_order == "asc"
+    low, below = -1, NEWEST
+    if cursor is not None:
+        low, below = (cursor[0], below) if upwards else (low, cursor[0])
+    rows = await network.vertices.at_height(params.vertex_height, low, below, params.page_size + 1, upwards=upwards)
+    return await _vertex_page(_VERTICES_AT, params, network, paging, rows)
+
+
+async def _vertex_page(
+    route: str,
+    params: VerticesParams | VerticesAtParams,
+    network: PrimaryNetwork,
+    paging: Paging,
+    rows: Sequence[StoredVertex],
+) -> XVertexPage:
+    shown, last = cut(rows, rows, params.page_size, params.page_size + 1)
+    token: str | UnsetType = UNSET if last is None else paging.token(route, params, pack_cursor(last.number))
+    return XVertexPage(
+        next_page_token=token, vertices=await _vertices(network, shown), chain_info=network.info(X_CHAIN)
+    )
 
 
 async def get_vertex(params: VertexParams, networks: Networks) -> XVertex:
-    await networks.find_x(params.network, params.blockchain_id)
-    raise NotFound("no vertices are followed: the X-Chain has blocks")
+    network = await networks.find_x(params.network, params.blockchain_id)
+    row = await network.vertices.vertex(params.vertex_hash)
+    if row is None:
+        raise NotFound("the X-Chain here has no such vertex")
+    return (await _vertices(network, [row]))[0]
+
+
+async def _vertices(network: PrimaryNetwork, rows: Sequence[StoredVertex]) -> list[XVertex]:
+    if not rows:
+        return []
+    txids = await network.vertices.txids(rows)
+    time = await network.x_lists.block_0_time()
+    return [vertex(row, txids[row.number], time) for row in rows]

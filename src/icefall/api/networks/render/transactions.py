@@ -126,7 +126,7 @@ def _rendered(
     reward_txid = context.reward_txids.get(tx.txid)
     return PlatformTransaction(
         tx_hash=id_text(row.txid),
-        tx_type=TX_NAMES[type(unsigned)],
+        tx_type=TX_NAMES[type(unsigned)],  # type: ignore[arg-type]
         block_timestamp=row.time,
         block_number=str(row.height),
         block_hash=id_text(row.block_id),

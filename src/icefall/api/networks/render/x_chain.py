@@ -1,4 +1,4 @@
-"""Blocks and transactions of the X-Chain: a page is read in few statements."""
+"""Blocks, transactions and vertices of the X-Chain: a page is read in few statements."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from icefall.api.networks.render.blocks import proposer_of
 from icefall.api.networks.render.outputs import asset_of, credentials_of, listed_utxo, unseen_utxo
 from icefall.api.networks.render.utxos import sums
 from icefall.api.networks.schema.blocks import PrimaryNetworkBlock
-from icefall.api.networks.schema.x_chain import AssetDetails, UtxoResult, XTransaction
+from icefall.api.networks.schema.x_chain import AssetDetails, TransactionVertex, UtxoResult, XTransaction, XVertex
 from icefall.wire.avm.codec import unpack_block, unpack_tx
 from icefall.wire.avm.types import CreateAssetTx, ExportTx, ImportTx, Tx
 from icefall.wire.avm.utxos import consumed, exported, imported, produced
@@ -18,6 +18,7 @@ from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.xchain.listed import assets_of
 from icefall.xchain.listing import AssetChainBlock, AssetChainTx
 from icefall.xchain.outputs import ListedOutput
+from icefall.xchain.vertices import StoredVertex, VertexOfTx
 
 _Known = dict[tuple[bytes, bytes], ListedOutput]
 _BLOCK_TYPE = "StandardBlock"
@@ -72,10 +73,37 @@ async def x_transactions(
     ids = [utxo_id for tx in txs for utxo_id in _utxo_ids(tx)]
     known = await network.outputs.with_ids(list(dict.fromkeys(ids)))
     await network.assets.load({asset for tx in txs for asset in assets_of(tx)})
-    return [_transaction(network, row, tx, known, with_keys=with_keys) for row, tx in zip(rows, txs, strict=True)]
+    of_dag = [row.seq for row in rows if not row.is_linear]
+    vertices = await network.vertices.of_txs(of_dag) if of_dag else {}
+    return [
+        _transaction(network, row, tx, known, vertices.get(row.seq, []), with_keys=with_keys)
+        for row, tx in zip(rows, txs, strict=True)
+    ]
 
 
-def _transaction(network: PrimaryNetwork, row: AssetChainTx, tx: Tx, known: _Known, *, with_keys: bool) -> XTransaction:
+def vertex(row: StoredVertex, txids: Sequence[bytes], time: int) -> XVertex:
+    """A vertex as it is sent. `time` is that of block 0: a vertex has none of its own, and none is later."""
+    return XVertex(
+        vertex_hash=id_text(row.vertex_id),
+        parent_hashes=[id_text(one) for one in row.parent_ids],
+        vertex_height=row.height,
+        vertex_index=row.number,
+        vertex_timestamp=time,
+        tx_count=len(txids),
+        transactions=[id_text(one) for one in txids],
+        vertex_size_bytes=row.size,
+    )
+
+
+def _transaction(
+    network: PrimaryNetwork,
+    row: AssetChainTx,
+    tx: Tx,
+    known: _Known,
+    vertices: Sequence[VertexOfTx],
+    *,
+    with_keys: bool,
+) -> XTransaction:
     unsigned, own = tx.unsigned, network.x_chain_id
     made = [known[input_id(one.txid, one.output_index), own] for one in (*produced(tx), *exported(tx))]
     taken = _consumed(network, row, tx, known, with_keys=with_keys)
@@ -95,7 +123,10 @@ def _transaction(network: PrimaryNetwork, row: AssetChainTx, tx: Tx, known: _Kno
     if row.is_linear:
         fields |= {"chain_format": "linear", "block_height": row.height, "block_hash": id_text(row.block_id)}
     else:
-        fields |= {"chain_format": "non-linear", "vertices": []}
+        named = [
+            TransactionVertex(hash=id_text(one.vertex_id), height=one.height, timestamp=row.time) for one in vertices
+        ]
+        fields |= {"chain_format": "non-linear", "vertices": named}
     return XTransaction(**fields)  # type: ignore[arg-type]
 
 

@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from icefall.api.http.structs import RestParams, RestResult
 from icefall.api.networks.params import NetworkName
 
+ServedName = Literal["mainnet", "fuji", "testnet"]  # those that clients know
 RewardType = Literal["VALIDATOR", "DELEGATOR", "VALIDATOR_FEE"]
 
 
@@ -16,7 +17,7 @@ class NetworkParams(RestParams, frozen=True):
 
 class PrimaryChainInfo(RestResult, frozen=True):
     chain_name: Literal["p-chain", "x-chain", "c-chain"]
-    network: str
+    network: ServedName
 
 
 class NetworkAsset(RestResult, frozen=True):

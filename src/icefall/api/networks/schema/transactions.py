@@ -1,6 +1,6 @@
 """Parameters and results of transactions, outputs and balances of the P-Chain."""
 
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -15,6 +15,29 @@ from icefall.api.networks.schema.assets import (
     PlatformUtxoResult,
     PrimaryChainInfo,
 )
+
+PlatformTxType = Literal[
+    "AddValidatorTx",
+    "AddSubnetValidatorTx",
+    "AddDelegatorTx",
+    "CreateChainTx",
+    "CreateSubnetTx",
+    "ImportTx",
+    "ExportTx",
+    "AdvanceTimeTx",
+    "RewardValidatorTx",
+    "RemoveSubnetValidatorTx",
+    "TransformSubnetTx",
+    "AddPermissionlessValidatorTx",
+    "AddPermissionlessDelegatorTx",
+    "BaseTx",
+    "TransferSubnetOwnershipTx",
+    "ConvertSubnetToL1Tx",
+    "RegisterL1ValidatorTx",
+    "SetL1ValidatorWeightTx",
+    "DisableL1ValidatorTx",
+    "IncreaseL1ValidatorBalanceTx",
+]
 
 
 class PlatformTxParams(RestParams, frozen=True):
@@ -67,7 +90,7 @@ class BlockchainInfo(RestResult, frozen=True):
 
 class PlatformTransaction(RestResult, frozen=True, kw_only=True):
     tx_hash: str
-    tx_type: str
+    tx_type: PlatformTxType
     block_timestamp: int
     block_number: str
     block_hash: str

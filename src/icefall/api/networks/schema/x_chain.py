@@ -97,8 +97,8 @@ class TransactionVertex(RestResult, frozen=True):
 
 
 class XTransaction(RestResult, frozen=True, kw_only=True):
-    """A transaction of X. One that is linear is in a block. One from before the blocks is in vertices, which are not
-    followed here, so it names none."""
+    """A transaction of X. One that is linear is in a block. One from before the blocks is in vertices; it names none
+    where no upstream has them."""
 
     tx_hash: str
     chain_format: Literal["linear", "non-linear"]

@@ -1,8 +1,12 @@
 // An address on the chains of the primary network: balances by category, outputs, stakes, rewards and transactions.
 import { h } from "../dom.js";
 import { percent, whole } from "../format.js";
-import { avax, networkList, nodeLink, onNetwork, txColumns, txLink } from "../network.js";
+import { avax, chainLetters, networkList, nodeLink, onNetwork, txColumns, txLink } from "../network.js";
 import { badge, card, crumbs, header, id, later, quantity, table, tabs, time, to } from "../parts.js";
+
+const TABS = ["P", "X", "C"];
+// What P says of outputs in the memory that it shares with another chain.
+const DIRECTIONS = { pendingExport: "to", pendingImport: "from" };
 
 // Fields of the answers, in the order in which they are shown.
 const CATEGORIES = {
@@ -14,22 +18,23 @@ const CATEGORIES = {
   pendingStaked: "Stake that has not begun",
   lockedPlatform: "Locked",
   locked: "Locked",
-  atomicMemoryUnlocked: "In memory shared with another chain", // both of these chains list it
-  atomicMemoryLocked: "In memory shared with another chain, locked",
+  atomicMemoryUnlocked: "Exported, not imported", // both of these chains list it
+  atomicMemoryLocked: "Exported, not imported, locked",
 };
 const REWARDS = { VALIDATOR: "validation", DELEGATOR: "delegation", VALIDATOR_FEE: "fee of delegations" };
 
 export async function render({ params, query, signal, remember }) {
   const address = params.address.replace(/^[XPC]-/, "");
+  const letters = await chainLetters();
   const all = await Promise.all(
-    ["P", "X", "C"].map(async (letter) => {
+    TABS.map(async (letter) => {
       const { balances } = await onNetwork(
         `/blockchains/${letter.toLowerCase()}-chain/balances`,
         { addresses: address },
         signal,
       );
       return Object.keys(CATEGORIES).flatMap((key) =>
-        (balances[key] || []).map((one) => ({ ...one, letter, category: CATEGORIES[key] })),
+        (balances[key] || []).map((one) => ({ ...one, letter, category: categoryOf(key, one, letters) })),
       );
     }),
   );
@@ -52,16 +57,24 @@ export async function render({ params, query, signal, remember }) {
       [
         { key: "utxos", name: "UTXOs of P", load: () => utxos("P", address, signal) },
         { key: "x-utxos", name: "UTXOs of X", load: () => utxos("X", address, signal) },
+        { key: "c-utxos", name: "UTXOs of C", load: () => utxos("C", address, signal) },
         { key: "stakes", name: "Stakes", load: () => stakes(address, signal) },
         { key: "rewards", name: "Rewards", load: () => rewards(address, signal) },
         { key: "history", name: "P transactions", load: () => history("P", address, signal) },
         { key: "x-history", name: "X transactions", load: () => history("X", address, signal) },
+        { key: "c-history", name: "C transactions", load: () => history("C", address, signal) },
       ],
       query.get("tab"),
       (tab) => remember({ tab }),
     ),
   );
   return { title: `Address ${address.slice(0, 14)}…`, content };
+}
+
+// With the other chain of what is in shared memory, and on P with the direction.
+function categoryOf(key, { sharedWithChainId, status }, letters) {
+  const other = letters.get(sharedWithChainId);
+  return other ? `${CATEGORIES[key]}: ${DIRECTIONS[status] || "shared with"} ${other}` : CATEGORIES[key];
 }
 
 const assetAmount = (asset) => quantity(asset.amount, asset.denomination, asset.symbol || asset.assetId);

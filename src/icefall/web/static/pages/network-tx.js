@@ -6,6 +6,7 @@ import {
   addressLink,
   assetAmounts,
   avax,
+  blockLink,
   chainLetters,
   nodeLink,
   onNetwork,
@@ -33,19 +34,20 @@ export async function render({ params, signal }) {
       id(tx.txHash, { full: true, what: "transaction ID" }),
       badge(tx.txType.replace(/Tx$/, ""), "method"),
     ),
-    card("Details", facts([...where(tx, letters), ...staking(tx), ...amounts(tx), ...made(tx)])),
-    tx.l1ValidatorDetails?.length > 0 && card("Validators of L1s", tx.l1ValidatorDetails.map(l1Box)),
+    card("Details", facts([...where(tx, letter, letters), ...staking(tx), ...amounts(tx), ...made(tx)])),
+    tx.l1ValidatorDetails?.length > 0 && card("Validators of L1s", h("div.grid.fit", {}, tx.l1ValidatorDetails.map(l1Box))),
     flow(tx, letter, letters),
   );
   return { title: `${letter} transaction ${tx.txHash.slice(0, 10)}…`, content };
 }
 
-function where(tx, letters) {
+function where(tx, letter, letters) {
   const chain = (key) => (letters.has(key) ? `${letters.get(key)}-Chain` : id(key, { full: true, what: "chain ID" }));
   const height = tx.blockNumber ?? tx.blockHeight;
   return [
     ["Time", exactTime(tx.blockTimestamp ?? tx.timestamp)],
-    height !== undefined && ["Block", whole(height)],
+    height !== undefined && ["Block", blockLink(letter, height)],
+    tx.vertices?.length > 0 && ["Vertices", tx.vertices.map((one) => h("div", {}, id(one.hash, { what: "vertex ID" })))],
     tx.blockHash && ["Block ID", id(tx.blockHash, { full: true, what: "block ID" })],
     tx.sourceChain && ["From chain", chain(tx.sourceChain)],
     tx.destinationChain && ["To chain", chain(tx.destinationChain)],

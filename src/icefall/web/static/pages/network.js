@@ -44,9 +44,13 @@ export async function render({ query, signal, remember }) {
         ["Rewards in a year", wholeAvax(validatorDetails.estimatedAnnualStakingReward), "estimated"],
       ]),
     ),
-    later(async () => charts(await networkName(), PRIMARY, signal), { rows: 8 }),
-    later(() => supply(signal)),
-    later(() => feeState(signal)),
+    later(async () => h("div.columns", {}, await charts(await networkName(), PRIMARY, signal)), { rows: 8 }),
+    h(
+      "div.columns",
+      {},
+      later(() => supply(signal)),
+      later(() => feeState(signal)),
+    ),
     tabs(
       "Content of the network",
       [

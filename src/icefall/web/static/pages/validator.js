@@ -71,6 +71,8 @@ function about(row) {
         ` by ${whole(row.delegatorCount)}`,
       ],
       row.delegationCapacity !== undefined && ["Capacity for more", avax(row.delegationCapacity, { full: true })],
+      isPrimary && row.avalancheGoVersion && ["Uptime", `${row.uptimePerformance}%`],
+      row.avalancheGoVersion && ["Version", row.avalancheGoVersion],
       row.delegationFee !== undefined && ["Fee", fee(row.delegationFee)],
       ["From", exactTime(row.startTimestamp)],
       ["Until", exactTime(row.endTimestamp)],

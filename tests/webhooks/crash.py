@@ -55,7 +55,7 @@ class Sink:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    async def __call__(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
+    async def __call__(self, url: str, body: bytes, headers: Mapping[str, str], owner: str) -> Outcome:
         line = json.dumps({"id": headers["webhook-id"], "body": body.decode()}).encode() + b"\n"
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         os.write(file, line)

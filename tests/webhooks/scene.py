@@ -68,7 +68,7 @@ class Sends:
         self.sent: list[tuple[str, bytes, dict[str, str]]] = []
         self.answer = answer
 
-    async def __call__(self, url: str, body: bytes, headers: Any) -> Outcome:
+    async def __call__(self, url: str, body: bytes, headers: Any, owner: str = "") -> Outcome:
         self.sent.append((url, body, dict(headers)))
         await asyncio.sleep(0)
         return self.answer(url)
@@ -155,6 +155,16 @@ def receiver_access(own_ports: Sequence[int] = ()) -> ReceiverAccess:
     access = ReceiverAccess(("127.0.0.0/8",), own_ports)
     access._fetcher.limits = msgspec.structs.replace(access._fetcher.limits, total_s=LIMIT_S)
     return access
+
+
+@asynccontextmanager
+async def sending() -> AsyncIterator[ReceiverAccess]:
+    """The same, whose connections are closed at the end."""
+    access = receiver_access()
+    try:
+        yield access
+    finally:
+        await access.close()
 
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Any]

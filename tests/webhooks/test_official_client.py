@@ -15,7 +15,7 @@ from tests.counterparts import npm_project, program
 from tests.server import Server, serving
 from tests.waiting import LIMIT_S
 from tests.webhooks.primary_scene import PrimaryScene
-from tests.webhooks.scene import ID, Scene, Sends, blocks, busiest, receiver_access, transactions_of
+from tests.webhooks.scene import ID, Scene, Sends, blocks, busiest, sending, transactions_of
 
 from icefall.api.data.schema.webhooks import ValidatorSubEvent
 from icefall.webhooks import primary_matching as m
@@ -97,7 +97,8 @@ def test_the_client_takes_every_message_that_a_receiver_got(tmp_path: Path, rece
         url = f"http://127.0.0.1:{receiver.server_port}/"
         await scene.webhook(busiest(), url=url, include_logs=1, include_internal_txs=1)
         await scene.put(blocks())
-        await scene.delivery(receiver_access().send).drain()
+        async with sending() as access:
+            await scene.delivery(access.send).drain()
         return (await scene.secrets.valid(""))[0]
 
     try:

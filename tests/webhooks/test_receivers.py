@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from tests.counterparts import program
 from tests.ports import held_port
-from tests.webhooks.scene import receiver_access
+from tests.webhooks.scene import sending
 
 from icefall.webhooks.signing import canonical_json, signature_headers
 
@@ -41,17 +41,17 @@ def running(command: list[str]) -> Iterator[str]:
 
 async def codes(url: str, at: int) -> list[int]:
     """The answers to a good message, one that was signed before a rotation, and three bad ones."""
-    send = receiver_access().send
     good = signature_headers([SECRET], "m", at, BODY)
-    while (first := await send(url, BODY, good)).code == 0:  # it starts
-        await asyncio.sleep(0.05)
     others = (
         (BODY, signature_headers([OTHER, SECRET], "m", at, BODY)),
         (BODY + b" ", good),
         (BODY, signature_headers([OTHER], "m", at, BODY)),
         (BODY, signature_headers([SECRET], "m", at - 3600, BODY)),
     )
-    return [first.code, *[(await send(url, body, headers)).code for body, headers in others]]
+    async with sending() as access:
+        while (first := await access.send(url, BODY, good)).code == 0:  # it starts
+            await asyncio.sleep(0.05)
+        return [first.code, *[(await access.send(url, body, headers)).code for body, headers in others]]
 
 
 @pytest.mark.parametrize("language", ["python", "javascript"])

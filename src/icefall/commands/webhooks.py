@@ -36,11 +36,13 @@ def webhooks_command(config: Config, action: str, webhook: str, flags: Mapping[s
 
 def run_webhooks(config: Config) -> int:
     """`icefall webhooks`: deliver in this process until it is stopped."""
-    from icefall.compose.webhook_delivery import run_delivery  # noqa: PLC0415 - the other actions need it not
+    import uvloop  # noqa: PLC0415 - the other actions need neither
+
+    from icefall.compose.webhook_delivery import run_delivery  # noqa: PLC0415 - as above
 
     config = ready_to_run_alone(config)
     name_process()
-    return asyncio.run(run_delivery(config, supervised=False, with_engine=False))
+    return uvloop.run(run_delivery(config, supervised=False, with_engine=False))
 
 
 async def _run(parts: WebhookParts, action: str, webhook_id: str, flags: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ and the child stops too. The engine writes `ready` to its standard output.
 
 import asyncio
 import os
+import resource
 import signal
 import socket
 from collections.abc import Callable
@@ -65,3 +66,13 @@ def watch_stop(
 
     if supervised:
         loop.add_reader(0, read)
+
+
+def raise_file_limit() -> int:
+    """Raise the limit on open files as far as the system allows; return the limit then."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    except (OSError, ValueError):  # above what the kernel allows
+        return soft
+    return hard if hard != resource.RLIM_INFINITY else 1 << 20

@@ -12,7 +12,7 @@ from icefall.api.data.render.webhook_body import webhook_body
 from icefall.api.networks.network import PrimaryNetwork
 from icefall.api.networks.render.webhook_event import primary_body
 from icefall.compose.app_parts import service_logs
-from icefall.compose.child import watch_stop
+from icefall.compose.child import raise_file_limit, watch_stop
 from icefall.compose.served_chains import ServedChains
 from icefall.compose.served_network import served_network
 from icefall.compose.stores import StoreName, Stores, stores_of
@@ -41,6 +41,7 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
             stopped.set_result(code)
 
     watch_stop(stop, supervised=supervised)
+    raise_file_limit()
     log = service_logs(config, with_engine=with_engine)["main"]
     stores = stores_of(config)
     with ExitStack() as opened:
@@ -51,13 +52,14 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
         served = ServedChains(config, stores, shared=None if with_engine else reader, log=log, with_state=True)
         sources = _Sources(config, stores, served.directory, log, is_ready=with_engine)
         opened.callback(sources.close)
+        access = receiver_access(config)
         delivery = Delivery(
             parts.registry,
             parts.messages,
             parts.secrets,
             sources.outboxes,
             sources.body,
-            receiver_access(config).send,
+            access.send,
             log,
         )
         running = asyncio.create_task(delivery.run())
@@ -68,6 +70,7 @@ async def run_delivery(config: Config, *, supervised: bool, with_engine: bool) -
             task.cancel()
         await asyncio.gather(running, following, return_exceptions=True)
         await asyncio.wait({asyncio.ensure_future(delivery.close())}, timeout=_STOP_LIMIT_S)
+        await access.close()
         await served.directory.close()
     if stopped.done():
         return stopped.result()

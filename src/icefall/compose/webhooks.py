@@ -29,8 +29,7 @@ from icefall.xchain.store import NEWEST
 if TYPE_CHECKING:
     from icefall.evm.enriching.guarded_fetcher import GuardedFetcher
 
-_AT_ONCE = 1024  # delivery has its own limits, which are lower
-_LOOKUPS_AT_ONCE = 384  # more than the half of all attempts that receivers may take whose names are not answered
+_AT_ONCE = 1024  # as many as delivery makes; so no name that is not answered delays the lookup of another
 _WEB_PORTS = (80, 443)
 
 
@@ -44,11 +43,11 @@ class ReceiverAccess:
 
     @cached_property
     def _fetcher(self) -> "GuardedFetcher":
-        from icefall.evm.enriching.allowed_addresses import SystemLookup  # noqa: PLC0415 - only with webhooks
+        from icefall.evm.enriching.allowed_addresses import JoinedLookup, SystemLookup  # noqa: PLC0415 - only with webhooks
         from icefall.evm.enriching.guarded_fetcher import FetchLimits, GuardedFetcher  # noqa: PLC0415 - as above
 
         limits = FetchLimits(total_s=ATTEMPT_S, at_once=_AT_ONCE)
-        lookup = SystemLookup(_LOOKUPS_AT_ONCE)
+        lookup = JoinedLookup(SystemLookup(_AT_ONCE))
         return GuardedFetcher(allow=self._networks, refused_ports=self._own_ports, limits=limits, lookup=lookup)
 
     async def check(self, url: str) -> None:
@@ -65,12 +64,18 @@ class ReceiverAccess:
         except (FetchFailed, TimeoutError):
             raise BadRequest("url must name a host that can be found") from None
 
-    async def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome:
-        """Make one attempt. What the answer holds is not read, and the reason to refuse an address stays here."""
+    async def close(self) -> None:
+        """Close the connections that are left open."""
+        if "_fetcher" in self.__dict__:
+            await self._fetcher.close()
+
+    async def send(self, url: str, body: bytes, headers: Mapping[str, str], owner: str = "") -> Outcome:
+        """Make one attempt. What the answer holds is not used, and the reason to refuse an address stays here.
+        Connections are reused for webhooks of the same owner, which have the same secret."""
         from icefall.evm.enriching.guarded_fetcher import AddressForbidden, FetchFailed  # noqa: PLC0415 - as above
 
         try:
-            answer = await self._fetcher.post(url, body, {**headers, "content-type": "application/json"})
+            answer = await self._fetcher.post(url, body, {**headers, "content-type": "application/json"}, owner)
         except AddressForbidden:
             return Outcome(0, "the URL leads to an address, port or scheme that is not allowed")
         except FetchFailed as error:

@@ -6,7 +6,6 @@ wait instead of being refused.
 
 import asyncio
 import gc
-import resource
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +16,7 @@ import uvloop
 from icefall.api.http.app import BODY_MAX, App
 from icefall.api.http.row import DATA, NODE
 from icefall.compose.app_parts import starting_app
-from icefall.compose.child import ENGINE_READY, GC_THRESHOLDS, ChildArguments, watch_stop
+from icefall.compose.child import ENGINE_READY, GC_THRESHOLDS, ChildArguments, raise_file_limit, watch_stop
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
 from icefall.db.engine import StoreError, urgent_queries
@@ -89,16 +88,6 @@ def _limits(config: Config) -> HttpLimits:
 
 def _seconds(duration_ns: int) -> float:
     return duration_ns / 1e9 if duration_ns else inf  # 0 means none, as with the node
-
-
-def raise_file_limit() -> int:
-    """Raise the limit on open files as far as the system allows; return the limit then."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    try:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    except (OSError, ValueError):  # above what the kernel allows
-        return soft
-    return hard if hard != resource.RLIM_INFINITY else 1 << 20
 
 
 def app_builder(listener: str) -> Callable[[Config, bool], App]:

@@ -250,9 +250,11 @@ def _role(arguments: ChildArguments) -> Callable[[], int]:
 
         return lambda: asyncio.run(run_limits(config))
     if arguments.role == WEBHOOKS:
+        import uvloop  # noqa: PLC0415
+
         from icefall.compose.webhook_delivery import run_delivery  # noqa: PLC0415
 
-        return lambda: asyncio.run(run_delivery(config, supervised=True, with_engine=arguments.verb in HAS_ENGINE))
+        return lambda: uvloop.run(run_delivery(config, supervised=True, with_engine=arguments.verb in HAS_ENGINE))
     if arguments.role == EXPORTS:
         from icefall.compose.export_jobs import run_exports  # noqa: PLC0415
 

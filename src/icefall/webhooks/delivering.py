@@ -43,7 +43,7 @@ from icefall.webhooks.signing import signature_headers
 
 POLL_S = 0.25
 PER_WEBHOOK = 8  # attempts at a time
-TOTAL = 512
+TOTAL = 1024
 QUEUE_MAX = 100_000  # messages of one webhook that may wait
 KEPT_S = 30 * 86400.0  # messages that have ended
 ROUND_S = 0.01  # the least time from one step to the next: what ended meanwhile is stored in one transaction
@@ -118,9 +118,18 @@ def primary_outbox_reader(reader: Reader) -> OutboxReader:
 class Sender(Protocol):
     """Sends one request, by the rules for URLs that users name."""
 
-    async def __call__(self, url: str, body: bytes, headers: Mapping[str, str]) -> Outcome: ...
+    async def __call__(self, url: str, body: bytes, headers: Mapping[str, str], owner: str) -> Outcome: ...
 
 
+class Begun(NamedTuple):
+    """An attempt that has its place. `number`: in the pacing."""
+
+    webhook: Webhook
+    message: Message
+    number: int
+
+
+Keys = list[bytes] | str  # the secrets to sign with, or why there are none
 Render = Callable[[Webhook, Message, StoredEvent], Awaitable[bytes]]
 
 
@@ -198,12 +207,13 @@ class Delivery:
         for chain in self._chains.values():
             taken_over += await self._take_over(chain)
         await self._tidy()
-        claimed = await self._claim()
-        for webhook, message in claimed:
-            task = asyncio.create_task(self._attempt(webhook, message))
+        begun = await self._claim()
+        keys = {owner: await self._keys(owner) for owner in {one.webhook.owner for one in begun}}
+        for one in begun:
+            task = asyncio.create_task(self._attempt(one, keys[one.webhook.owner]))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-        return taken_over > 0 or len(claimed) > 0
+        return taken_over > 0 or len(begun) > 0
 
     async def drain(self) -> None:
         """Deliver what is due, and return when nothing is."""
@@ -225,27 +235,26 @@ class Delivery:
             self._log.debug("outbox not read", chain=chain.chain_id, error=str(error))
         return count
 
-    async def _claim(self) -> list[tuple[Webhook, Message]]:
+    async def _claim(self) -> list[Begun]:
         """Begin attempts, as many as may be made at a time, and prepare what they send."""
         now = self._clock()
-        due: list[tuple[Webhook, Message]] = []
-        begun: list[tuple[Webhook, Message]] = []
+        due: list[Begun] = []
+        begun: list[Begun] = []
         heads: dict[str, int] = {}
         try:
-            for webhook in self._pacing.in_turn(await self._messages.due_webhooks(now)):
+            for webhook in self._pacing.in_turn(await self._messages.due_webhooks(now), now):
                 room = self._pacing.room(webhook)
                 for message in await self._due(webhook, now, room, heads) if room > 0 else ():
-                    due.append((webhook, message))
-                    self._pacing.begin(webhook.id)
+                    due.append(Begun(webhook, message, self._pacing.begin(webhook.id, now)))
             if due:
-                webhooks = {message.id: webhook for webhook, message in due}
-                claimed = await self._messages.claim([message for _, message in due], now + LEASE_S)
-                begun = await self._prepared([(webhooks[message.id], message) for message in claimed])
+                claimed = await self._messages.claim([one.message for one in due], now + LEASE_S)
+                by_id = {one.message.id: one for one in due}
+                begun = await self._prepared([by_id[message.id]._replace(message=message) for message in claimed])
         finally:
-            kept = {message.id for _, message in begun}
-            for webhook, message in due:
-                if message.id not in kept:
-                    self._pacing.cancel(webhook.id)
+            kept = {one.number for one in begun}
+            for one in due:
+                if one.number not in kept:
+                    self._pacing.cancel(one.webhook.id, one.number)
         return begun
 
     async def _due(self, webhook: Webhook, now: float, count: int, heads: dict[str, int]) -> list[Message]:
@@ -264,19 +273,19 @@ class Delivery:
             heads[chain.chain_id] = await chain.head()
         return heads[chain.chain_id] - webhook.confirmations
 
-    async def _prepared(self, claimed: Sequence[tuple[Webhook, Message]]) -> list[tuple[Webhook, Message]]:
+    async def _prepared(self, claimed: Sequence[Begun]) -> list[Begun]:
         """Store what is sent with first attempts; the messages that can be sent now."""
-        ready = [one for one in claimed if one[1].body is not None]
+        ready = [one for one in claimed if one.message.body is not None]
         bodies: dict[str, bytes] = {}
-        fresh = [one for one in claimed if one[1].body is None]
-        for webhook, message in fresh:
-            body = await self._body(webhook, message)
+        fresh = [one for one in claimed if one.message.body is None]
+        for one in fresh:
+            body = await self._body(one.webhook, one.message)
             if body is not None:
-                bodies[message.id] = body
+                bodies[one.message.id] = body
         stored = await self._messages.put_bodies(bodies) if bodies else set()
-        for webhook, message in fresh:
-            if message.id in stored:
-                ready.append((webhook, msgspec.structs.replace(message, body=bodies[message.id])))
+        for one in fresh:
+            if one.message.id in stored:
+                ready.append(one._replace(message=msgspec.structs.replace(one.message, body=bodies[one.message.id])))
         return ready
 
     async def _body(self, webhook: Webhook, message: Message) -> bytes | None:
@@ -298,30 +307,33 @@ class Delivery:
 
     # -- one attempt ---------------------------------------------------------------------------------------------
 
-    async def _attempt(self, webhook: Webhook, message: Message) -> None:
+    async def _keys(self, owner: str) -> Keys:
+        try:
+            return await self._secrets.valid(owner) or "it cannot be signed: there is no secret"
+        except IcefallError as error:
+            self._log.error("messages cannot be signed", owner=owner, error=str(error))
+            return "it cannot be signed: the log says why"
+
+    async def _attempt(self, begun: Begun, keys: Keys) -> None:
+        webhook, message, number = begun
         began, at, is_taken = time.perf_counter(), self._clock(), False
         try:
-            outcome = await self._sent(webhook, message, int(at))
+            outcome = await self._sent(webhook, message, int(at), keys)
             is_taken = outcome.is_taken
         finally:
-            self._pacing.end(webhook.id, is_taken=is_taken)
+            took_s = time.perf_counter() - began
+            self._pacing.end(webhook.id, number, is_taken=is_taken, took_s=took_s)
             self._something_ended.set()
-        took_ms = (time.perf_counter() - began) * 1000
         status, next_at = verdict(message.attempts, outcome, self._clock(), self._dice())
-        attempt = Attempt(0, self._clock(), outcome.code, took_ms, outcome.error)
+        attempt = Attempt(0, self._clock(), outcome.code, took_s * 1000, outcome.error)
         self._ended.append(Finished(message, status, next_at, attempt))
 
-    async def _sent(self, webhook: Webhook, message: Message, at: int) -> Outcome:
+    async def _sent(self, webhook: Webhook, message: Message, at: int, keys: Keys) -> Outcome:
         assert message.body is not None
-        try:
-            secrets = await self._secrets.valid(webhook.owner)
-        except IcefallError as error:
-            self._log.error("messages cannot be signed", webhook=webhook.id, error=str(error))
-            return Outcome(0, "it cannot be signed: the log says why")
-        if not secrets:
-            return Outcome(0, "it cannot be signed: there is no secret")
-        headers = signature_headers(secrets, message.id, at, message.body)
-        return await self._send(webhook.url, message.body, headers)
+        if isinstance(keys, str):
+            return Outcome(0, keys)
+        headers = signature_headers(keys, message.id, at, message.body)
+        return await self._send(webhook.url, message.body, headers, webhook.owner)
 
     async def _store_ended(self) -> None:
         ended, self._ended = self._ended, []

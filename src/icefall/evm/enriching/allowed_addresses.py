@@ -7,7 +7,8 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 Network = IPv4Network | IPv6Network
@@ -31,6 +32,7 @@ _SPECIAL = tuple(
 _NAT64 = IPv6Network("64:ff9b::/96")
 Lookup = Callable[[str], Awaitable[list[str]]]  # raises OSError where a name does not resolve
 _LOOKUPS_AT_ONCE = 8
+_JUDGED_MAX = 4096  # addresses whose judgement is kept: it depends on nothing else, and costs more than a lookup
 
 
 def networks(texts: Iterable[str]) -> tuple[Network, ...]:
@@ -38,7 +40,8 @@ def networks(texts: Iterable[str]) -> tuple[Network, ...]:
     return tuple(ip_network(text, strict=False) for text in texts)
 
 
-def may_reach(text: str, allowed: Sequence[Network] = ()) -> bool:
+@lru_cache(maxsize=_JUDGED_MAX)
+def may_reach(text: str, allowed: tuple[Network, ...] = ()) -> bool:
     """Tell whether an address, as a resolver returns it, is public or in an allowed network."""
     try:
         address = ip_address(text.partition("%")[0])
@@ -47,7 +50,8 @@ def may_reach(text: str, allowed: Sequence[Network] = ()) -> bool:
     return is_allowed(text, allowed) or ("%" not in text and _is_public(address))
 
 
-def is_allowed(text: str, allowed: Sequence[Network]) -> bool:
+@lru_cache(maxsize=_JUDGED_MAX)
+def is_allowed(text: str, allowed: tuple[Network, ...]) -> bool:
     try:
         address = _effective(ip_address(text.partition("%")[0]))
     except ValueError:
@@ -106,6 +110,27 @@ class SystemLookup:
 
         threading.Thread(target=work, name="lookup", daemon=True).start()
         return await resolved
+
+
+class JoinedLookup:
+    """A lookup that is asked once for all who wait for the same name at a time: a name that is not answered takes one
+    place, however many requests it is for."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self._running: dict[str, asyncio.Task[list[str]]] = {}
+
+    async def __call__(self, host: str) -> list[str]:
+        task = self._running.get(host)
+        if task is None:
+            task = self._running[host] = asyncio.ensure_future(self._lookup(host))
+            task.add_done_callback(lambda ended: self._end(host, ended))
+        return await asyncio.shield(task)
+
+    def _end(self, host: str, task: "asyncio.Task[list[str]]") -> None:
+        del self._running[host]
+        if not task.cancelled():
+            task.exception()  # those who waited have it, if they still wait
 
 
 def _resolve(host: str) -> list[str] | OSError:

@@ -15,7 +15,7 @@ import ssl
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from functools import cached_property
 from ipaddress import ip_address
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import aiohttp
 import msgspec
@@ -24,6 +24,7 @@ from yarl import URL
 
 from icefall import __version__
 from icefall.evm.enriching.allowed_addresses import Lookup, SystemLookup, is_allowed, may_reach, networks
+from icefall.evm.enriching.kept_connections import Exchange, KeptConnections, read_rest, trace_of_exchanges
 from icefall.upstream.client import InvalidGzip, body_chunks
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -98,6 +99,12 @@ class GuardedFetcher:
         self._lookup = lookup or SystemLookup()
         self._given_tls = tls
         self._slots = asyncio.Semaphore(self.limits.at_once)
+        self._kept = KeptConnections(self._kept_session)
+        self._trace = trace_of_exchanges()
+
+    async def close(self) -> None:
+        """Close the connections that `post` has left open."""
+        await self._kept.close()
 
     @cached_property
     def _tls(self) -> ssl.SSLContext:
@@ -122,29 +129,46 @@ class GuardedFetcher:
         async with asyncio.timeout(self.limits.total_s):
             await self._checked_for_post(_url(url), https_only)
 
-    async def post(self, url: str, body: bytes, headers: Mapping[str, str], *, https_only: bool = True) -> PostAnswer:
-        """Send a body once; the head of the answer. Redirects are not followed, and what the answer holds is not read.
-        `https_only`: plain HTTP goes to allowed networks alone. Raises FetchFailed."""
+    async def post(
+        self, url: str, body: bytes, headers: Mapping[str, str], caller: str = "", *, https_only: bool = True
+    ) -> PostAnswer:
+        """Send a body once; the head of the answer. Redirects are not followed, and what the answer holds is not used.
+        `https_only`: plain HTTP goes to allowed networks alone. Raises FetchFailed.
+
+        Connections are reused for one `caller`. A server may close an idle one just when it is reused: without an
+        answer, the body is sent once more over a new one, as a part of the same attempt and within its time.
+        """
         async with self._slots:
             try:
-                async with asyncio.timeout(self.limits.total_s):
-                    return await self._post(_url(url), body, headers, https_only)
+                async with asyncio.timeout(self.limits.total_s) as limit:
+                    return await self._post(_url(url), body, headers, caller, https_only, limit)
             except TimeoutError as error:
                 raise FetchFailed(f"no answer within {self.limits.total_s:g} s", host_down=True) from error
 
-    async def _post(self, url: URL, body: bytes, headers: Mapping[str, str], https_only: bool) -> PostAnswer:
-        pinned = _PinnedResolver(await self._checked_for_post(url, https_only))
+    async def _post(
+        self, url: URL, body: bytes, headers: Mapping[str, str], caller: str, https_only: bool, limit: asyncio.Timeout
+    ) -> PostAnswer:
+        addresses = await self._checked_for_post(url, https_only)
+        receiver, exchange = self._kept.take(caller, _origin(url), addresses), Exchange()
         try:
-            async with self._session(pinned) as session:
-                request = session.post(url, data=body, headers=headers, allow_redirects=False)
-                async with request as response:
-                    after_s = _retry_after_s(response.headers.get("retry-after", ""))
-                    response.close()  # its body is of no interest, however long it is
-                    return PostAnswer(response.status, after_s)
+            try:
+                response = await _posted(receiver.session, url, body, headers, exchange)
+                limit.reschedule(None)  # it has answered; the rest has a limit of its own
+                await read_rest(response, receiver)
+                return _head_of(response)
+            except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError):
+                if not exchange.is_reused:
+                    raise
+            async with self._session(_PinnedResolver(addresses)) as fresh:
+                response = await _posted(fresh, url, body, headers, Exchange())
+                response.close()
+                return _head_of(response)
         except aiohttp.ClientConnectorCertificateError as error:
             raise FetchFailed(f"{url.origin()}: its certificate is not valid") from error
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise FetchFailed(f"{url.origin()}: {type(error).__name__}", host_down=True) from error
+        finally:
+            self._kept.give_back(receiver)
 
     async def _checked_for_post(self, url: URL, https_only: bool) -> list[str]:
         if url.port in self._refused_ports:
@@ -219,9 +243,16 @@ class GuardedFetcher:
                 response.close()
                 raise
 
-    def _session(self, pinned: "_PinnedResolver") -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, force_close=True, ssl=self._tls)
+    def _kept_session(self, addresses: Sequence[str], idle_s: float) -> aiohttp.ClientSession:
+        """Make a session that leaves connections open for a time. Its limits are those of who sends."""
+        return self._session(_PinnedResolver(addresses), idle_s)
+
+    def _session(self, pinned: "_PinnedResolver", idle_s: float | None = None) -> aiohttp.ClientSession:
+        """Make a session. `idle_s`: how long it leaves connections open; None: not at all."""
+        options: dict[str, Any] = {"force_close": True} if idle_s is None else {"keepalive_timeout": idle_s, "limit": 0}
+        connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, ssl=self._tls, **options)
         return aiohttp.ClientSession(
+            trace_configs=None if idle_s is None else [self._trace],
             connector=connector,
             headers=_HEADERS,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -295,6 +326,21 @@ async def _body(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
             yield chunk
     except InvalidGzip as error:
         raise FetchFailed(str(error)) from error
+
+
+async def _posted(
+    session: aiohttp.ClientSession, url: URL, body: bytes, headers: Mapping[str, str], exchange: Exchange
+) -> aiohttp.ClientResponse:
+    """Send a request; the answer, of which only the head was read."""
+    return await session.post(url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=exchange)
+
+
+def _head_of(response: aiohttp.ClientResponse) -> PostAnswer:
+    return PostAnswer(response.status, _retry_after_s(response.headers.get("retry-after", "")))
+
+
+def _origin(url: URL) -> str:
+    return f"{url.scheme}://{url.raw_host}:{url.port}"
 
 
 def _retry_after_s(text: str) -> float:

@@ -29,8 +29,9 @@ WebhookId = Annotated[str, WEBHOOK_ID]
 MaybeStatus = Annotated[str | None, one_of("active", "inactive")]
 MaybeMessageStatus = Annotated[str | None, one_of("pending", "delivered", "failed", "dropped")]
 
-Text = Annotated[str, Meta(max_length=1000)]
-Url = Annotated[str, Meta(min_length=8, max_length=2048)]
+_NO_NUL = r"^[^\x00]*$"  # which no server can store in a text
+Text = Annotated[str, Meta(max_length=1000, pattern=_NO_NUL)]
+Url = Annotated[str, Meta(min_length=8, max_length=2048, pattern=_NO_NUL)]
 Address = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 Topic = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 Addresses = Annotated[list[Address], Meta(min_length=1, max_length=20_000)]
@@ -58,6 +59,7 @@ BalanceType = Literal[
     "atomicMemoryUnlocked",
     "atomicMemoryLocked",
 ]
+MessageId = Annotated[str, Meta(max_length=_ID_SIZE_MAX, pattern=_NO_NUL)]
 Key = Annotated[str, Meta(min_length=1, max_length=128)]
 Amount = Annotated[str, Meta(pattern="^[0-9]{1,20}$")]
 Ids = Annotated[list[Key], Meta(min_length=1, max_length=100)]
@@ -141,7 +143,7 @@ class AddressesChange(WebhookBody, frozen=True, kw_only=True):
 
 
 class ReplayRequest(WebhookBody, frozen=True, kw_only=True):
-    message_ids: Annotated[list[str], Meta(min_length=1, max_length=1000)] | UnsetType = UNSET
+    message_ids: Annotated[list[MessageId], Meta(min_length=1, max_length=1000)] | UnsetType = UNSET
     start_timestamp: Number | UnsetType = UNSET
     end_timestamp: Number | UnsetType = UNSET
     start_block: Number | UnsetType = UNSET

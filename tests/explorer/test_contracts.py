@@ -42,6 +42,21 @@ def test_a_proxy_names_its_implementation_and_leads_there(shared: Tab) -> None:
     assert shared.page.locator(".proxy").count() == 0
 
 
+@pytest.mark.parametrize(("kind", "beacon"), [("EIP-1967", ""), ("EIP-1967 beacon", COIN), ("EIP-897", "")])
+def test_other_kinds_of_proxies_are_named(kind: str, beacon: str, shared: Tab) -> None:
+    found = {"address": CLONE, "isProxy": True, "implementation": TARGET, "proxyKind": kind, "blockNumber": "1968"}
+    shared.page.route("**/proxy", lambda route: route.fulfill(json=found | ({"beacon": beacon} if beacon else {})))
+    try:
+        shared.open(f"{L1}/contract/{CLONE}")
+        note = shared.page.locator(".proxy")
+        note.wait_for()
+        assert kind in note.inner_text()
+        assert TARGET in note.inner_text()
+        assert note.locator(f"a[href$='/address/{COIN}']").count() == (1 if beacon else 0)
+    finally:
+        shared.unroute()
+
+
 def test_a_function_is_read_with_the_keyboard(shared: Tab) -> None:
     shared.go(f"{L1}/contract/{COIN}?tab=read")
     item = shared.page.locator(".functions li", has_text="balanceOf(address owner)")

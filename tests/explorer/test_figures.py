@@ -127,6 +127,11 @@ def test_an_x_transaction_shows_block_time_fee_and_owners(shared: Tab) -> None:
     facts = shared.text("section[aria-label=Details]")
     for text in ("Accepted", "150", "0.001", "wallet chain 1", "UTC"):
         assert text in facts
+    inputs = shared.page.locator(".flow > div").first.inner_text()
+    outputs = shared.page.locator(".flow > div").last.inner_text()
+    for box, amount in ((inputs, "24.3741"), (outputs, "24.3731")):
+        assert amount in box
+        assert "AVAX" in box
     owners = shared.page.locator(".flow > div").first.locator("a[href*='/x/address/']")
     assert (owners.first.get_attribute("title") or "").startswith("X-local1")
     owners.first.click()

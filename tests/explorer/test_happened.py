@@ -111,6 +111,8 @@ def test_tokens_that_move(explorer: Tab) -> None:
     assert moved(coins(TIDE, ZERO, ME, ONE)) == "ME minted 1 TIDE."
     assert moved(coins(TIDE, ME, ZERO, ONE)) == "ME burned 1 TIDE."
     assert moved(coins(TIDE, YOU, ZERO, ONE)) == "ME burned 1 TIDE of YOU."
+    assert moved(coins(TIDE, ME, YOU, 1005)) == "ME sent 0.000000000000001005 TIDE to YOU."
+    assert shown(explorer, to={"address": YOU}, value=7) == "ME sent 0.000000000000000007 NAT to YOU."
     assert moved(art(ZERO, YOU)) == "ME minted Great Art #54 to YOU."
     assert moved(art(ME, YOU)) == "ME sent Great Art #54 to YOU."
     assert moved(art(ZERO, YOU), art(ZERO, YOU, "55")) == "ME minted 2 NFTs of Great Art to YOU."

@@ -41,6 +41,11 @@ SEARCHES = [
     (MINT[:10], f"#/chain/3210042/tx/{MINT}", "one"),
     (LAST_HASH[:8].upper().replace("X", "x"), "#/chain/3210042/block/1968", "one"),
     (BUSY[:9].lower(), f"#/chain/3210042/address/{BUSY}", "one"),
+    (BUSY[:8], f"#/chain/3210042/address/{BUSY}", "one"),  # six digits
+    (BUSY[2:8].lower(), f"#/chain/3210042/address/{BUSY}", "one"),
+    (MINT[2:8], f"#/chain/3210042/tx/{MINT}", "one"),
+    ("0x7B0", "#/chain/3210042/block/1968", "one"),
+    ("demo coin", "#/chain/3210042", "one"),  # the name of a native token
     ("PHA DOL", "#/chain/3210042/token/", "several"),
     ("corded", "#/chain/43112", "one"),
     ("demo", "#/chain/3210042", "several"),
@@ -157,6 +162,34 @@ def test_suggestions_are_closed_and_followed_with_the_pointer(shared: Tab) -> No
     assert shared.overflow() <= 0
     shared.page.click("#suggestions [role=option] >> nth=0")
     shared.page.wait_for_url(re.compile("/token/"))
+
+
+def test_fewer_than_six_digits_find_no_hash(shared: Tab) -> None:
+    shared.go(f"/search/{MINT[:7]}")
+    shared.await_text("Nothing was found")
+
+
+def test_typing_asks_once_for_each_pause_and_drops_what_is_late(explorer: Tab) -> None:
+    """Ten keys are one call of the search of the interface; a further key ends the call before it."""
+    explorer.open("/no/such/page")
+    calls: list[str] = []
+    explorer.page.on("request", lambda one: calls.append(one.url) if "query=" in one.url else None)
+    explorer.page.focus("#search")
+    explorer.page.wait_for_selector("#suggestions", state="attached")
+    explorer.page.keyboard.type("alpha doll", delay=5)
+    explorer.page.wait_for_selector("#suggestions [role=option]")
+    assert len(calls) <= 3, calls
+    assert all("/v1/search?" in one for one in calls)
+    ended: list[str] = []
+    explorer.page.on("requestfailed", lambda one: ended.append(one.url))
+    explorer.page.route("**/v1/search?query=alpha%20dolla", lambda route: None)  # never answered
+    explorer.page.keyboard.type("a")
+    explorer.page.wait_for_timeout(300)
+    with explorer.page.expect_response(lambda reply: "query=alpha%20dollar" in reply.url):
+        explorer.page.keyboard.type("r")
+    explorer.page.wait_for_selector("#suggestions [role=option]")
+    assert len(ended) == 1
+    assert ended[0].endswith("query=alpha%20dolla")
 
 
 def test_markup_in_a_searched_text_is_text(shared: Tab) -> None:

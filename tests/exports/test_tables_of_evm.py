@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.evm.recordings import derived
 from tests.postgres.server import new_prefix, server_url
 
 from icefall import cli
+from icefall.compose.exported_chains import opened_tables
 from icefall.compose.stores import Stores
 from icefall.evm.storing.store import store_path
 from icefall.exports import files, formats
@@ -270,6 +272,19 @@ def test_a_file_whose_last_block_was_replaced_is_written_again(tmp_path: Path) -
     writer.close()
     assert export(tmp_path / "data", tmp_path, *flags) == 0
     assert rows_of(tmp_path, "blocks")[99]["hash"] == "0xbb"
+
+
+def test_the_store_is_not_mapped_into_the_memory_of_the_command(data_dir: Path) -> None:
+    """Pages of a store that is mapped count as memory of the process: as many as the store has."""
+    maps = Path("/proc/self/maps")
+    with opened_tables(Stores(data_dir), ID) as chain:
+        assert sum(1 for piece in chain.pieces(BY_NAME["blocks"], 0, 200) for _ in piece) > 100
+        assert f"{ID}.sqlite\n" not in maps.read_text()
+    reader = Stores(data_dir).chain_blocking_reader(ID)
+    assert reader is not None
+    with closing(reader):
+        reader.read("select * from block")
+        assert f"{ID}.sqlite\n" in maps.read_text(), "a worker maps it"
 
 
 def test_days_are_those_of_utc(data_dir: Path, tmp_path: Path) -> None:

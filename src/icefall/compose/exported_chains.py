@@ -29,13 +29,13 @@ PRIMARY_CHAINS = {
 def opened_tables(stores: Stores, name: str) -> Iterator[ExportedChain]:
     """The tables of P, of X, or of the EVM chain with this ID. StartRefused where nothing is stored of it."""
     if name not in PRIMARY_CHAINS:
-        reader = stores.chain_blocking_reader(name) if stores.has_chain_store(name) else None
+        reader = stores.chain_blocking_reader(name, mapped=False) if stores.has_chain_store(name) else None
         if reader is None:
             raise StartRefused(f"chain {name} is not indexed in {stores.data_dir}: nothing to export")
         with closing(reader):
             yield EvmTables(reader, name)
         return
-    with closing(stores.node_reader()) as node:
+    with closing(stores.node_reader(mapped=False)) as node:
         network = read_meta(node, "network_id")
         if network is None:
             raise StartRefused(f"{stores.data_dir} holds no primary network: nothing to export")

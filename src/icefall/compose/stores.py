@@ -163,10 +163,10 @@ class Stores:
         path, lock_path = node.store_path(self.data_dir), self.data_dir / "node.lock"
         return _LockedFile(path, lock_path, node.PACKAGE, self._changes_path())
 
-    def node_reader(self) -> BlockingReader:
+    def node_reader(self, *, mapped: bool = True) -> BlockingReader:
         if self.url:
             return self._schema_reader(self.url, "node")
-        return SqliteReader(node.store_path(self.data_dir))
+        return SqliteReader(node.store_path(self.data_dir), mapped=mapped)
 
     def node_version(self) -> Callable[[], int]:
         """Tells a reader whether the node's store has changed. A server is written by other machines too."""
@@ -255,12 +255,12 @@ class Stores:
         reader = self._at_nodes[chain_id] = CitusNodeReader(pool, self._schema(f"chain_{chain_id}"), self._pool)
         return Standbys([self._lazy_reader(chain_id, lambda: reader)], CitusNodeChoice(reader), can_lose=True)
 
-    def chain_blocking_reader(self, chain_id: str) -> MigratedReader | None:
-        """None if the chain has no store."""
+    def chain_blocking_reader(self, chain_id: str, *, mapped: bool = True) -> MigratedReader | None:
+        """None if the chain has no store. `mapped`: a file is read as mapped memory."""
         if url := self.chain_url(chain_id):
             return self._schema_reader(url, f"chain_{chain_id}")
         path = evm.store_path(self.data_dir, chain_id)
-        return SqliteReader(path) if path.exists() else None
+        return SqliteReader(path, mapped=mapped) if path.exists() else None
 
     # -- keys and secrets --------------------------------------------------------------------------------------
 

@@ -34,6 +34,7 @@ _ROWS_TOGETHER = 64  # inserted by one statement
 _GENERATIONS = count(1)
 _MAPPED_MAX = 0x7FFF0000  # bytes of a file that are read from the system's cache without a call; SQLite's limit
 _WRITER_MAPPED_MAX = 256 << 20
+_UNMAPPED_CACHE_KB = 32 << 10  # of a reader that maps nothing
 _ONE_ROW = re.compile(r"(\s*insert\s+into \w+ \([^)]*\)\s*values\s*)\(([^)]*)\)((?:\s+on conflict.*)?)", re.DOTALL)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _WRONG_STATEMENT = (sqlite3.IntegrityError, sqlite3.ProgrammingError)  # a bug of ours, not a failure of the store
@@ -59,15 +60,19 @@ def _connect(path: Path, *, writable: bool) -> sqlite3.Connection:
 
 
 class SqliteReader:
-    """Answers on the calling thread: a seek costs less than a thread hop would."""
+    """Answers on the calling thread: a seek costs less than a thread hop would. `mapped`: the file is mapped into the
+    memory of the process, which costs no room of its own but counts as such. What reads a whole store does without."""
 
     is_embedded = True
     joins_are_slow = False
 
-    def __init__(self, path: Path, query_limit_s: float = QUERY_LIMIT_S) -> None:
+    def __init__(self, path: Path, query_limit_s: float = QUERY_LIMIT_S, *, mapped: bool = True) -> None:
         try:
             self._connection = _connect(path, writable=False)
             self._connection.execute("pragma query_only = on")
+            if not mapped:
+                self._connection.execute("pragma mmap_size = 0")
+                self._connection.execute(f"pragma cache_size = -{_UNMAPPED_CACHE_KB}")
         except sqlite3.Error as error:
             raise _unusable(error, path, "opened") from error
         self.generation = next(_GENERATIONS)

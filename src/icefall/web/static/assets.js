@@ -1,5 +1,5 @@
 // Assets of the asset chain: their names, read once, and amounts in them.
-import { h } from "./dom.js";
+import { h, plain } from "./dom.js";
 import { node } from "./api.js";
 import { clip, id, quantity, to } from "./parts.js";
 
@@ -37,7 +37,7 @@ export function assetAmount(amount, asset) {
 export function assetName(asset) {
   const link = h("a", { href: to.x("asset", asset), title: asset }, clip(asset, 14));
   describe(asset).then((found) => {
-    if (found) link.textContent = clip(`${found.name} (${found.symbol})`, 36);
+    if (found) link.textContent = plain(clip(`${found.name} (${found.symbol})`, 36));
   });
   return link;
 }

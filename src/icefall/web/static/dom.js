@@ -1,11 +1,18 @@
 // Elements. Whatever a chain says becomes a text node or a checked attribute here, never markup.
 const SVG = "http://www.w3.org/2000/svg";
+// Marks that turn the direction of what follows them, up to the end of a line: a name could so rewrite a sentence.
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+const READ = ["title", "alt", "aria-label", "aria-description", "placeholder"]; // attributes that people read
+
+// Text that nothing turns around. In the place of each such mark stands the sign of a character that is not shown.
+export const plain = (text) => String(text).replace(TURNS, "\ufffd");
 
 function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes || {})) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (name === "href") element.setAttribute("href", safeHref(value));
+    else if (READ.includes(name)) element.setAttribute(name, plain(value));
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   add(element, children);
@@ -15,7 +22,7 @@ function fill(element, attributes, children) {
 export function add(element, children) {
   for (const child of [children].flat(Infinity)) {
     if (child === undefined || child === null || child === false || child === "") continue;
-    element.append(child instanceof Node ? child : String(child));
+    element.append(child instanceof Node ? child : plain(child));
   }
   return element;
 }
@@ -62,5 +69,5 @@ export function icon(name) {
 }
 
 export function announce(text) {
-  document.getElementById("announcer").textContent = text;
+  document.getElementById("announcer").textContent = plain(text);
 }

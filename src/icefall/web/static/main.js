@@ -1,5 +1,5 @@
 // The frame around the pages: addresses after #, navigation, search box, keyboard.
-import { announce, h } from "./dom.js";
+import { announce, h, plain } from "./dom.js";
 import { config, hasMetrics, hasNode, loadConfig, resetCalls } from "./api.js";
 import { failure, header, keepInView, later, loading } from "./parts.js";
 import { keepPlaces, restorePlace } from "./place.js";
@@ -113,7 +113,7 @@ async function show() {
   if (signal.aborted) return;
   main.replaceChildren(content);
   main.removeAttribute("aria-busy");
-  document.title = title === "Icefall" ? title : `${title} · Icefall`;
+  document.title = title === "Icefall" ? title : `${plain(title)} · Icefall`;
   if (shownBefore) {
     if (!restorePlace(main, signal)) scrollTo(0, 0);
     if (!isTyping()) main.querySelector("h1")?.focus({ preventScroll: true });

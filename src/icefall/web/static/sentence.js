@@ -1,6 +1,6 @@
 // The sentence about a transaction, as elements: amounts, and links to addresses and tokens.
 import { h } from "./dom.js";
-import { short, whole } from "./format.js";
+import { amount, short, whole } from "./format.js";
 import { clip, quantity, to } from "./parts.js";
 
 export function sentence(parts, { chain, native }) {
@@ -16,7 +16,7 @@ function shown(part, chain, native) {
   if (part.party) return party(part.party, chain);
   if (part.said) return h("q", {}, clip(part.said, 160));
   if (part.code) return h("code", {}, clip(part.code, 60));
-  if (part.native !== undefined) return quantity(part.native, native.decimals, native.symbol);
+  if (part.native !== undefined) return moved(part.native, native.decimals, native.symbol);
   return part.nft ? nft(part, chain) : token(part, chain);
 }
 
@@ -33,8 +33,12 @@ function token({ token: one, value }, chain) {
   const link = h("a.in-text", { href, title: one.address }, name ? clip(name, 24) : short(one.address));
   if (value === undefined) return link;
   if (one.decimals === undefined) return h("span", {}, whole(value), " units of ", link);
-  return h("span", {}, quantity(value, one.decimals), " ", link);
+  return h("span", {}, moved(value, one.decimals), " ", link);
 }
+
+// Something very small is said with every digit: "less than" would leave open whether anything moved.
+const moved = (value, decimals, symbol) =>
+  quantity(value, decimals, symbol, { full: amount(value, Number(decimals) || 0).startsWith("<") });
 
 function nft({ nft: one, id, count, many }, chain) {
   const name = clip(one.name || one.symbol || short(one.address), 40);

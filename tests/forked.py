@@ -22,6 +22,7 @@ _forks.set_forkserver_preload(
         "tests.imported",
         "tests.evm.filling_crash",
         "tests.evm.index_crash",
+        "tests.evm.liars.follow",
         "tests.pchain.stored_history",
         "tests.sync.crash",
         "tests.sync.dag_crash",

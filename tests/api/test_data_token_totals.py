@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.api.data_naive import address_text, naive
-from tests.api.data_scene import TOKEN_PRICE, InProcess, erc20_tokens, put_chains, walked
+from tests.api.data_scene import TOKEN_PRICE, InProcess, chain_id, erc20_tokens, put_chains, walked
 from tests.api.test_data_holders import folded
 
 from icefall.db.engine import Transaction
@@ -20,7 +20,7 @@ from icefall.evm.storing.holders import count_all
 from icefall.evm.storing.store import PACKAGE, store_path
 
 CHAIN = "anvil-1"
-BASE = f"/v1/chains/{naive(CHAIN).id}"
+BASE = f"/v1/chains/{chain_id(CHAIN)}"
 FIRST, SECOND = erc20_tokens(CHAIN)[:2]
 
 

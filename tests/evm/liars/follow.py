@@ -1,10 +1,6 @@
-"""Follows a chain in a process of its own, with audits and names, until it is killed.
-
-`python -m tests.evm.liars.follow <store> <upstream>`
-"""
+"""Follows a chain in a process of its own, with audits and names, until it is killed."""
 
 import asyncio
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -51,10 +47,5 @@ async def follow(path: Path, url: str) -> None:
                 await asyncio.sleep(_PAUSE_S)
 
 
-def main(arguments: list[str]) -> None:
-    path, url = arguments
-    asyncio.run(follow(Path(path), url))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def run(path: Path, url: str) -> None:
+    asyncio.run(follow(path, url))

@@ -7,14 +7,12 @@ balances, owners, tokens and holders, and every balance of every holder at every
 
 import argparse
 import asyncio
-import os
 import random
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,15 +22,15 @@ from tests.evm.indexed import Indexing
 from tests.evm.liars import follow
 from tests.evm.liars.answers import answers, differing
 from tests.evm.liars.checking import Result, UntrueChain, audited, compare, compare_ids, following
-from tests.postgres.server import URL, server_url
-from tests.store.opened import tables_of
+from tests.forked import started
+from tests.postgres.server import server_url
+from tests.store.opened import on_postgres, tables_of
 
 from icefall.evm.auditing.audit import finish_audits
 from icefall.evm.storing.store import ChainStore
 
 REORG_DEPTH_MAX = 3
 WAIT_LIMIT_S = 1800.0
-ROOT = Path(__file__).parents[3]
 
 
 class Size(NamedTuple):
@@ -59,8 +57,8 @@ def drive(node: Node, chain: UntrueChain, paths: Sequence[Path], size: Size) -> 
             if draw.random() < 0.2:
                 killed = draw.choice(paths)
                 children[killed].kill()
-                children[killed].wait()
-                children[killed] = started(node, killed)
+                children[killed].join()
+                children[killed] = started(follow.run, killed, node.url)
                 kills += 1
         wait_for_tip(node, paths)
     return kills
@@ -77,21 +75,18 @@ def happen(chain: UntrueChain, draw: random.Random) -> None:
 
 
 @contextmanager
-def followers(node: Node, paths: Sequence[Path]) -> Iterator[dict[Path, subprocess.Popen[bytes]]]:
-    children: dict[Path, subprocess.Popen[bytes]] = {}
+def followers(node: Node, paths: Sequence[Path]) -> Iterator[dict[Path, BaseProcess]]:
+    children: dict[Path, BaseProcess] = {}
+    if any(map(on_postgres, paths)):
+        server_url()  # for the children too
     try:
         for path in paths:
-            children[path] = started(node, path)
+            children[path] = started(follow.run, path, node.url)
         yield children
     finally:
         for child in children.values():
             child.kill()
-            child.wait()
-
-
-def started(node: Node, path: Path) -> subprocess.Popen[bytes]:
-    environment = {**os.environ, URL: server_url()} if path.suffix == ".postgres" else dict(os.environ)
-    return subprocess.Popen([sys.executable, "-m", follow.__name__, str(path), node.url], cwd=ROOT, env=environment)
+            child.join()
 
 
 def wait_for_tip(node: Node, paths: Sequence[Path]) -> None:

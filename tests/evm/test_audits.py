@@ -171,6 +171,25 @@ async def test_tokens_whose_storage_changed_without_a_log_are_compared_first(tmp
         store.close()
 
 
+@pytest.mark.parametrize("together", [1, 2])
+@awaited
+async def test_transfers_that_were_not_looked_at_count_as_dropped(
+    together: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(due, "_MOVES_MAX", 1)
+    store = open_store(tmp_path / "a.sqlite")
+    try:
+        one, two = erc20(1, ZERO_ADDRESS, ANN, 5), erc20(2, ZERO_ADDRESS, ANN, 5)
+        moved = two.erc20_transfers[0]
+        two = replace(two, erc20_transfers=(moved, replace(moved, log_index=1, token=address(8))))
+        await store.commit([ResolvedBlock(packed(rows), (), ()) for rows in (one, two)])
+        sampler = Sampler(store, 0)
+        found = [sample for first in range(1, 3, together) for sample in sampler.over(first, first + together - 1, 100)]
+        assert [sample.dropped for sample in found] == [0, 1]
+    finally:
+        store.close()
+
+
 @awaited
 async def test_blocks_without_state_are_skipped(tmp_path: Path) -> None:
     """A full node keeps the state of its newest blocks only."""

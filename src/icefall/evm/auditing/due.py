@@ -58,6 +58,14 @@ class BlockDue(NamedTuple):
     tokens: dict[int, Due]
     transfers: int
     by_turn: list[int]  # of the tokens, those whose turn it is
+    is_cut: bool = False  # it has more transfers than were looked at
+
+
+class _Moves(NamedTuple):
+    """The transfers by block, and the blocks that have more."""
+
+    by_block: dict[int, list[Move]]
+    cut: set[int]
 
 
 class _BlockRun(NamedTuple):
@@ -95,18 +103,19 @@ class DueTokens:
             return self._of_run(_BlockRun(run.rows[:middle])) | self._of_run(_BlockRun(run.rows[middle:]))
         found = {}
         for number, block_hash, next_address, touched in run.rows:
-            used = _used(moves[number], touched)
+            of_block = moves.by_block[number]
+            used = _used(of_block, touched)
             by_turn = turns.get(number, [])
             for token in (*_of_age(number, seen), *by_turn):
                 used.setdefault(token, Due({}, changed_unlogged=False))
-            found[number] = BlockDue(block_hash, next_address, used, len(moves[number]), by_turn)
+            found[number] = BlockDue(block_hash, next_address, used, len(of_block), by_turn, number in moves.cut)
         return found
 
-    def _moves(self, run: _BlockRun) -> dict[int, list[Move]] | None:
+    def _moves(self, run: _BlockRun) -> _Moves | None:
         """The transfers by block; None where there are more than may be read at once."""
-        limit = run.limit(_MOVES_MAX)
+        limit = run.limit(_MOVES_MAX + 1)
         where = {"from_log": position_of(run.first, 0), "to_log": above(run.last) - 1, "count": limit}
-        found: dict[int, list[Move]] = defaultdict(list)
+        found = _Moves(defaultdict(list), set())
         for standard in STANDARDS:
             rows = self._reads.read(SQL.named(f"moves_of_{standard.table}"), where)
             if limit == _RUN_ROWS <= len(rows):
@@ -115,7 +124,9 @@ class DueTokens:
             for at, *move in rows:
                 by_block[at >> BITS].append(Move(standard.number, *move))
             for block, moves in by_block.items():
-                found[block] += moves[:_MOVES_MAX]
+                found.by_block[block] += moves[:_MOVES_MAX]
+                if len(moves) > _MOVES_MAX:
+                    found.cut.add(block)
         return found
 
     def _first_seen(self, run: _BlockRun) -> dict[int, list[int]] | None:

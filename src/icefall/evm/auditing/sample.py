@@ -115,6 +115,7 @@ class Sampler:
             # Those first whose storage changed without a log: most likely their balances did.
             checks = list(islice(chain(_in_turns(lists[True]), _in_turns(lists[False])), credit))
             dropped = _dropped(checks, block, tokens, number) if len(checks) == credit else 0
+            dropped += block.is_cut  # how many tokens the others are of was not looked at
             credit -= len(checks)
             found.append(BlockSample(number, block.block_hash, checks, credit, dropped, block.by_turn))
         return found

@@ -12,6 +12,7 @@ from tests.store.opened import open_store, schema_of
 
 from icefall.db.engine import Transaction
 from icefall.db.postgres_session import Connection, SessionSettings, connect
+from icefall.evm.reading.balances import SQL as BALANCES
 from icefall.evm.reading.chain import SQL as CHAIN
 from icefall.evm.reading.holders import SQL as HOLDERS
 from icefall.evm.reading.lists.cached import SQL as STORED
@@ -22,6 +23,7 @@ from icefall.evm.storing.store import PACKAGE
 
 BLOCKS, PER_BLOCK = 5_000, 20
 HOT, RARE, ABSENT = 1, 2, 3  # IDs of tokens
+FIRST_HELD, HELD = 1000, 3_000  # tokens that HOLDER has
 KINDS = {bytes: "bytea", int: "bigint", str: "text"}
 ITEMS, HOLDER, BATCH = 5, 6, 5_000  # a token, who receives it, and how much of it with every 1000th block
 ROWS = (
@@ -30,13 +32,18 @@ ROWS = (
     f"from generate_series(0, {BLOCKS - 1}) i",
     f"create temp table n as select i, i / {PER_BLOCK} as block, i % {PER_BLOCK} as index "
     f"from generate_series(0::bigint, {BLOCKS * PER_BLOCK - 1}) i",
-    "insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input) "
-    r"select block << 24 | index, sha256(i::text::bytea), 10 + i % 30, 10 + i % 29, 23, '', '', '\x000002' from n",
+    f"insert into address select {FIRST_HELD} + i, substr(sha256(i::text::bytea), 1, 20) "
+    f"from generate_series(0, {HELD - 1}) i",
+    rf"insert into held_token select {FIRST_HELD} + i, i, {HOLDER}, substr(sha256(i::text::bytea), 1, 3), '\x00' "
+    f"from generate_series(0, {HELD - 1}) i",
+    "insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input, sender_balance) "
+    r"select block << 24 | index, sha256(i::text::bytea), 10 + i % 30, 10 + i % 29, 23, '', '', '\x000002', '\x01' "
+    "from n",
     "insert into erc20 select block << 24 | index, index, "
     r"case when i % 9973 = 0 then 2 when i % 2 = 0 then 1 else 4 end, 10 + i % 30, 10 + i % 29, '\x0105' from n",
     r"update erc20 set sender_balance = '\x01'",
     "update erc20 set touches = case when recipient = 15 then 2 when sender % 2 = 0 then 1 else 0 end",
-    "insert into touch_rest select 16, block << 24 | index from n where index = 3",
+    "insert into touch_rest select 16, block >> 2, block << 24 | index from n where index = 3",
     f"insert into erc1155 select i << 24 | 30, p, 3, {ITEMS}, 10, {HOLDER}, '', '' "
     f"from generate_series(0::bigint, {BLOCKS - 1}) i, "
     f"generate_series(0, case when i % 1000 = 500 then {BATCH - 1} else 0 end) p",
@@ -160,3 +167,23 @@ def test_the_balance_of_a_holder(session: Connection, block: int) -> None:
     """It is in the newest transfer of the token that has one, out of thousands."""
     params = {"holder": 10, "address": HOT.to_bytes(20, "big"), "block": block}
     assert 0 < rows_read(session, HOLDERS.balance_before.postgres, params, "erc20") <= 2
+
+
+@pytest.mark.parametrize("after", [b"", bytes([128]), bytes([128]) * 20])
+def test_tokens_of_a_holder(session: Connection, after: bytes) -> None:
+    """They are in the order of their first bytes, and of a page no more is read than it has."""
+    params = {"address": HOLDER.to_bytes(20, "big"), "after": after, "block": BLOCKS, "limit": 11}
+    assert 11 <= rows_read(session, BALANCES.erc20.postgres, params, "held_token") <= 11 + 3
+
+
+@pytest.mark.parametrize("at", [0, HELD // 2, HELD - 1])
+def test_a_token_of_a_holder(session: Connection, at: int) -> None:
+    ((token,),) = session.execute("select address from address where id = %s", [FIRST_HELD + at]).fetchall()
+    params = {"address": HOLDER.to_bytes(20, "big"), "token": bytes(token), "block": BLOCKS}
+    assert 1 <= rows_read(session, BALANCES.erc20_in.postgres, params, "held_token") <= 3
+
+
+@pytest.mark.parametrize("block", [BLOCKS, BLOCKS // 2])
+def test_the_native_balance_of_a_sender(session: Connection, block: int) -> None:
+    params = {"address": (10).to_bytes(20, "big"), "block": block}
+    assert 0 < rows_read(session, BALANCES.native.postgres, params, "tx") <= 2

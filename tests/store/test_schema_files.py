@@ -13,7 +13,8 @@ from icefall.db.schema_docs import STORES
 from icefall.db.schema_file import Column, Declared, declarations, expanded
 from icefall.evm.storing.recent import SPLIT_TABLES
 
-ONLY_ON_SERVERS = {"touch_rest"}  # part of a view that is a table of a file
+ONLY_ON_SERVERS = {"touch_rest", "native_rest", "held_token"}  # parts of views that are tables of a file
+OTHER_ORDER = {"tx"}  # with the hash behind the numbers, which need no padding then
 OTHER_KEYS = {"ledger_tx"}  # has two unique constraints, of which PostgreSQL makes the other one the primary key
 POSTGRES_TYPES = {"integer": "bigint", "int4": "bigint", "blob": "bytea", "real": "double precision", "text": "text"}
 
@@ -58,7 +59,11 @@ def test_both_engines_have_the_same_columns_and_keys(package: str) -> None:
     for name, one in declared(package, "sqlite").items():
         if one.kind == "table" and server[name].kind == "table":  # of views, `tests/store/conformance` reads all rows
             embedded = [plain(column) for column in one.columns()]
-            assert [plain(column) for column in server[name].columns()][: len(embedded)] == embedded
+            on_server = [plain(column) for column in server[name].columns()]
+            if name in OTHER_ORDER:
+                assert set(embedded) <= set(on_server)
+            else:
+                assert on_server[: len(embedded)] == embedded
             assert one.key() == server[name].key() or name in OTHER_KEYS
         if one.kind == "index":
             assert server[name].kind == "index"

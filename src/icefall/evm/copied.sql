@@ -2,6 +2,22 @@
 -- with the key by which it is read page by page, which has an index in both. Those named walk_of_ are views on a server:
 -- the order in which it reads them is that of the key of the file's table.
 
+-- The balance of a sender is in its last transaction of a block, unless nothing is known of earlier blocks.
+-- name: tx
+select t.tx_at, t.sender, t.recipient, t.kind, t.hash, t.amounts, t.selector, t.input, coalesce(
+    (select n.balance from native_balance n
+     where n.address = t.sender and n.block = t.tx_at >> 24 and n.before is null and not exists (
+        select 1 from tx l where l.tx_at > t.tx_at and l.tx_at <= t.tx_at | 16777215 and l.sender = t.sender)),
+    x'') as sender_balance
+from tx t order by tx_at;
+
+-- What no transaction has as its sender's.
+-- name: native_rest
+select n.address, n.block, n.balance, n.before from native_balance n
+where n.before is not null or not exists (
+    select 1 from tx t where t.sender = n.address
+        and t.tx_at between cast(n.block as bigint) << 24 and cast(n.block as bigint) << 24 | 16777215) order by address, block;
+
 -- A balance is in the last transfer of its block that names the holder, and a touch in the first of its transaction
 -- (storing/writing.py).
 -- name: erc20
@@ -28,12 +44,12 @@ from erc20 e order by log_at;
 
 -- What no ERC-20 transfer of the transaction says.
 -- name: touch_rest
-select o.address, o.tx_at from touch_of o where not exists (
+select o.address, o.tx_at >> 26 as block_group, o.tx_at from touch_of o where not exists (
     select 1 from erc20 e where e.log_at >= o.tx_at & -16777216 and e.log_at <= o.tx_at | 16777215
-        and e.tx_index = o.tx_at & 16777215 and (e.sender = o.address or e.recipient = o.address)) order by address, tx_at;
+        and e.tx_index = o.tx_at & 16777215 and (e.sender = o.address or e.recipient = o.address)) order by address, block_group, tx_at;
 
--- name: erc20_holding
-select h.holder, h.token_address, h.token, h.baseline, o.since
+-- name: held_token
+select h.token, o.since, h.holder, substr(h.token_address, 1, 3) as token_start, h.baseline
 from erc20_holder o
 join address a on a.id = o.token
 join erc20_holding h on h.holder = o.holder and h.token_address = a.address order by token, since, holder;
@@ -49,3 +65,6 @@ select token, block_group, block from erc20_in order by token, block_group, bloc
 
 -- name: walk_of_erc20_of
 select address, block_group, log_at from erc20_of order by address, block_group, log_at;
+
+-- name: walk_of_erc20_holding
+select holder, token_start, token_address from erc20_holding order by holder, token_start, token_address;

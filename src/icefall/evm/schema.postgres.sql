@@ -48,17 +48,19 @@ create table block (
 -- A row is a transaction of a block.
 create table tx (
     tx_at bigint primary key,
-    hash bytea not null,
     sender int4 not null,
     recipient int4 not null,
     kind int4 not null,
+    hash bytea not null,
     amounts bytea not null,
     selector bytea not null,
-    input bytea not null
+    input bytea not null,
+    sender_balance bytea not null default '' -- after the block; empty: a later transaction of the block has it, or none
 );
 create index tx_prefix on tx (substr(hash, 1, 4));
 create index tx_from on tx (sender, (cast(+tx_at >> 26 as integer)));
 create index tx_to on tx (recipient, (cast(+tx_at >> 26 as integer))) where recipient <> sender;
+create index tx_balance on tx ((+sender), (cast(tx_at >> 24 as integer))) where sender_balance <> '';
 
 -- A row says: this block has a transaction whose hash begins with these four bytes.
 create view tx_by_hash as
@@ -159,9 +161,10 @@ from erc20 group by +token, cast(+log_at >> 26 as integer), +log_at >> 24;
 -- A row says: the address and the transaction belong in `touch_of`, and no transfer of an ERC-20 token says so.
 create table touch_rest (
     address int4 not null,
-    tx_at bigint not null
+    block_group int4 not null,
+    tx_at bigint not null,
+    primary key (address, block_group, tx_at)
 );
-create index touch_rest_of on touch_rest (address, (cast(+tx_at >> 26 as integer)));
 
 -- A row says: the transaction concerns the address, but only through a token transfer or an internal transaction.
 create view touch_of as
@@ -174,7 +177,7 @@ select address, block_group, tx_at from (
         touches & 2 <> 0 and recipient <> sender
     from erc20
     union all
-    select address, cast(+tx_at >> 26 as integer), +tx_at, true from touch_rest) as touched
+    select address, block_group, tx_at, true from touch_rest) as touched
 where is_touch;
 
 -- A row is a transfer of an ERC-721 token, or of a range of them (ERC-2309).
@@ -219,14 +222,25 @@ create table erc1155_of (
 
 -- # Balances and owners
 
--- A row says: from this block on, the address had this native balance.
-create table native_balance (
+-- A row says: from this block on, the address had this native balance, and no transaction of the block has it as its
+-- sender's; or it had `before` until then, and nothing is known of earlier blocks.
+create table native_rest (
     address int4 not null,
     block int4 not null,
     balance bytea not null,
     before bytea,
     primary key (address, block)
 );
+
+-- A row says: from this block on, the address had this native balance.
+create view native_balance as
+select address, block, balance, before from (
+    select +sender as address, cast(tx_at >> 24 as integer) as block, sender_balance as balance,
+        cast(null as bytea) as before, sender_balance <> '' as is_known
+    from tx
+    union all
+    select address, block, balance, before, true from native_rest) as parts
+where is_known;
 
 -- A row says: from this block on the holder had this balance by the token's storage, and no transfer of the block names
 -- it.
@@ -250,20 +264,27 @@ select holder, token, block, balance from (
     select holder, token, block, balance from slot_change) as after
 where balance is not null;
 
--- A row says: a log named the holder together with the ERC-20 token.
-create table erc20_holding (
-    holder int4 not null,
-    token_address bytea not null,
+-- A row says: a log named the holder together with the ERC-20 token, first in block `since`. Holdings of a holder are found
+-- by the first bytes of the token's address.
+create table held_token (
     token int4 not null,
-    baseline bytea not null,
     since int4 not null, -- the block
-    primary key (holder, token_address)
+    holder int4 not null,
+    token_start bytea not null, -- the first three bytes of its address
+    baseline bytea not null,
+    primary key (token, since, holder)
 );
-create index erc20_holding_since on erc20_holding (token, since);
+create index held_token_of on held_token (holder, token_start);
+
+-- A row says: a log named the holder together with the ERC-20 token.
+create view erc20_holding as
+select h.holder, h.token_start, a.address as token_address, h.token, h.baseline, h.since
+from held_token h
+join address a on a.id = h.token and substr(a.address, 1, 3) = h.token_start;
 
 -- A row is that of `erc20_holding` by token, with the block that named the holder first.
 create view erc20_holder as
-select token, since, holder from erc20_holding;
+select token, since, holder from held_token;
 
 -- A row says: from this block on, the holder had this balance of the ID of an ERC-1155 token, by the token's logs.
 create table erc1155_balance (

@@ -11,13 +11,23 @@ drop index erc20_to;
 drop index erc20_by_token;
 drop index erc20_touch_from;
 drop index erc20_touch_to;
-alter table touch_rest drop constraint touch_rest_pkey;
+alter table touch_rest rename to touch_rest_before;
+alter index touch_rest_pkey rename to touch_rest_before_pkey;
+create table touch_rest (
+    address int4 not null,
+    block_group int4 not null,
+    tx_at bigint not null,
+    primary key (address, block_group, tx_at)
+);
+
+insert into touch_rest (address, block_group, tx_at)
+select address, cast(tx_at >> 26 as integer), tx_at from touch_rest_before order by address, tx_at;
+drop table touch_rest_before;
 create index tx_from on tx (sender, (cast(+tx_at >> 26 as integer)));
 create index tx_to on tx (recipient, (cast(+tx_at >> 26 as integer))) where recipient <> sender;
 create index erc20_from on erc20 ((+sender), (cast(+log_at >> 26 as integer)));
 create index erc20_to on erc20 ((+recipient), (cast(+log_at >> 26 as integer))) where recipient <> sender;
 create index erc20_by_token on erc20 ((+token), (cast(+log_at >> 26 as integer)));
-create index touch_rest_of on touch_rest (address, (cast(+tx_at >> 26 as integer)));
 
 create view native_of as
 select address, block_group, tx_at from (
@@ -49,5 +59,5 @@ select address, block_group, tx_at from (
         touches & 2 <> 0 and recipient <> sender
     from erc20
     union all
-    select address, cast(+tx_at >> 26 as integer), +tx_at, true from touch_rest) as touched
+    select address, block_group, tx_at, true from touch_rest) as touched
 where is_touch;

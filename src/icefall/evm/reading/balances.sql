@@ -34,6 +34,26 @@ where h.holder = (select id from address where address = :address) and h.token_a
     and coalesce(t.standards & 1 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
 order by h.token_address limit :limit;
 
+-- Found by the first bytes of the address, and then put in order.
+-- postgres: erc20
+select h.token_address, h.token, h.is_untrusted, coalesce(
+    (select newest.balance from (
+        select b.block, b.balance from erc20_balance b
+        where b.holder = h.holder and b.token = h.token and b.block <= :block
+        order by b.block desc limit 1) newest), h.baseline), p.reputation
+from (
+    select h.holder, h.token, a.address as token_address, h.baseline, t.is_untrusted
+    from held_token h
+    join address a on a.id = h.token
+    left join token_trust t on t.token = h.token
+    where h.holder = (select id from address where address = :address)
+        and h.token_start >= substr(:after, 1, 3) and a.address > :after
+        and coalesce(t.standards & 1 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
+    order by h.token_start
+    fetch first :limit rows with ties) h
+left join reputation p on p.token_address = h.token_address
+order by h.token_address limit :limit;
+
 -- name: erc20_in
 select h.token_address, h.token, t.is_untrusted, coalesce(
     (select newest.balance from (

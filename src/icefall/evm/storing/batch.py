@@ -24,7 +24,7 @@ from icefall.evm.storing.id_slots import IdChanges, IdSlots
 from icefall.evm.storing.rollback import TouchedAddresses, add_to_journal
 from icefall.evm.storing.slot_folding import Erc20Balances, SlotKeys
 from icefall.evm.storing.unclaimed import UnclaimedRoom
-from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, Steps, put_rows
+from icefall.evm.storing.writing import SQL, AddressIds, BatchRows, BlockIds, RowsOnServer, Steps, put_rows
 from icefall.wire.errors import WireError
 from icefall.wire.evm.storage import slot_changes
 
@@ -112,10 +112,12 @@ class BatchWriter:
         yield
         self._tokens = self._stored_tokens(batch)
         yield from self._gather(blocks, offset)
-        yield from self._write_rows()
+        native = self._new_native(batch[0].rows.block.number)
+        yield from self._write_rows(native)
         self._write_standards(probed)
         self._write_layouts(layouts)
-        yield from self._write_native(batch[0].rows.block.number)
+        yield from put_rows(self._tx, SQL.put_native_balance, sorted(native.values(), key=itemgetter(0, 1)))
+        add_to_journal(self._tx, self._native_found_later)
         self._tx.run_many(SQL.put_code, list({row[:2]: row for row in self._code}.values()))  # each once: the last
         yield from self._folding.write()
         self.words_dropped = self._room.write(self._ids.of)
@@ -207,10 +209,12 @@ class BatchWriter:
 
     # -- table by table ----------------------------------------------------------------------------------------
 
-    def _write_rows(self) -> Steps:
+    def _write_rows(self, native: dict[tuple[int, int], Row]) -> Steps:
+        """Write the rows of tables, on a server with those of `native` that go with a transaction."""
         self._ids.write(self._tx)
         self._tx.run_many(SQL.put_block, self._blocks)
-        yield from self._gathered.write(self._tx, None if self._is_embedded else self._folding.erc20_balances)
+        others = None if self._is_embedded else RowsOnServer(self._folding.erc20_balances, native)
+        yield from self._gathered.write(self._tx, others)
         self._tx.run_many(SQL.reread_token, [(token,) for token in self._reread])
         self._tx.run_many(
             SQL.reread_token_later, [(token,) for token in self._reread_later if token not in self._reread]
@@ -233,8 +237,9 @@ class BatchWriter:
             if one.is_other:
                 self._tx.run(SQL.mark_untrusted, {"token": token, "block": one.block})
 
-    def _write_native(self, first: int) -> Steps:
-        """Write native balances. Those before block `first` were found in state: a row of such a block is changed."""
+    def _new_native(self, first: int) -> dict[tuple[int, int], Row]:
+        """Return the rows of native balances that are new, by address and block. Those before block `first` were found
+        in state: a row of such a block is changed."""
         earlier = [(address, block) for address, block, _, _ in self._native if block < first]
         stored = set(self._tx.rows_of_each(SQL.stored_native, earlier))
         changed = [(balance, address, at) for address, at, balance, _ in self._native if (address, at) in stored]
@@ -244,8 +249,7 @@ class BatchWriter:
             if (address, at) not in stored:
                 earlier_row = new.get((address, at))
                 new[address, at] = address, at, balance, earlier_row[3] if earlier_row else before
-        yield from put_rows(self._tx, SQL.put_native_balance, sorted(new.values(), key=itemgetter(0, 1)))
-        add_to_journal(self._tx, self._native_found_later)
+        return new
 
 
 def _state_addresses(block: ResolvedBlock) -> Iterable[bytes]:

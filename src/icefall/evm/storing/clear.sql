@@ -70,7 +70,7 @@ delete from message_count;
 delete from native_balance_merged;
 
 -- postgres: clear_native_balance
-delete from native_balance;
+delete from native_rest;
 
 -- name: clear_erc20_balance
 delete from erc20_balance_merged;
@@ -81,7 +81,7 @@ delete from erc20_balance_merged;
 delete from erc20_holding_merged;
 
 -- postgres: clear_erc20_holding
-delete from erc20_holding;
+delete from held_token;
 
 -- name: clear_erc20_holder
 delete from erc20_holder;

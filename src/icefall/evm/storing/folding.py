@@ -26,6 +26,7 @@ from icefall.evm.storing.writing import SQL, Steps, put_rows
 HeldKey = tuple[bytes, bytes, int]  # token, holder, token ID; -1 for ERC-20
 Baselines = Mapping[HeldKey, int]  # balance before the index
 NO_ID = -1
+ADDRESS_START = 3  # bytes of a token's address by which a server finds holdings
 AMOUNT_END = 1 << 256  # no balance is so large, whatever logs say
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
@@ -148,7 +149,10 @@ class BalanceFolding:
     def write(self) -> Steps:
         if not self._is_embedded:
             rows = zip(self._rows["erc20_holding"], self._rows["erc20_holder"], strict=True)
-            self._rows["erc20_holding"] = [(*holding, since) for holding, (_, since, _) in rows]
+            self._rows["erc20_holding"] = [  # in the order of blocks, so that the key of each token grows at its end
+                (token, since, holder, address[:ADDRESS_START], baseline)
+                for (holder, address, token, baseline), (_, since, _) in rows
+            ]
         dropped = self._fold_held()
         dropped.sort()  # neighbours share pages
         self._tx.run_many(SQL.drop_held, dropped)

@@ -82,7 +82,10 @@ delete from slot_change where block = ? and token = ? and holder = ? and token_i
 update erc20_holding_recent set baseline = ? where holder = ? and token_address = ?;
 
 -- postgres: restate_baseline
-update erc20_holding set baseline = ? where holder = ? and token_address = ?;
+update held_token h set baseline = k.baseline
+from (select ?::bytea as baseline, ?::bigint as holder, ?::bytea as address) k
+join address a on a.address = k.address
+where h.holder = k.holder and h.token_start = substr(k.address, 1, 3) and +h.token = a.id;
 
 -- name: restate_merged_baseline
 update erc20_holding_merged set baseline = ? where holder = ? and token_address = ?;

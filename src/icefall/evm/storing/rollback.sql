@@ -81,7 +81,7 @@ delete from touch_of where (address, tx_at) in (
 -- postgres: drop_touches_of_erc20
 
 -- postgres: drop_touches_of_{with_ids}
-delete from touch_rest where (address, cast(+tx_at >> 26 as integer), tx_at) in (
+delete from touch_rest where (address, block_group, tx_at) in (
     select address, cast(tx_at >> 26 as integer), tx_at from (
         select sender as address, (log_at & -16777216) | tx_index as tx_at from {with_ids} where log_at >= :from_log
         union all select recipient, (log_at & -16777216) | tx_index from {with_ids} where log_at >= :from_log
@@ -95,7 +95,7 @@ delete from touch_of where (address, tx_at) in (
     ) as rolled_back);
 
 -- postgres: drop_touches_of_internal
-delete from touch_rest where (address, cast(+tx_at >> 26 as integer), tx_at) in (
+delete from touch_rest where (address, block_group, tx_at) in (
     select address, cast(tx_at >> 26 as integer), tx_at from (
         select sender as address, tx_at from internal where tx_at >= :from_tx
         union all select recipient, tx_at from internal where tx_at >= :from_tx and recipient is not null
@@ -201,7 +201,7 @@ delete from erc20_holding where (holder, token_address) in (
     select o.holder, a.address from erc20_holder o join address a on a.id = o.token where o.token = ? and o.since > ?);
 
 -- postgres: drop_erc20_holding
-delete from erc20_holding where token = ? and since > ?;
+delete from held_token where token = ? and since > ?;
 
 -- name: drop_erc20_holder
 delete from erc20_holder where token = ? and since > ?;
@@ -245,6 +245,10 @@ delete from messenger_event where log_at >= :from_log;
 
 -- name: drop_native_balance
 delete from native_balance where address = ? and block > ?;
+
+-- Balances of senders are dropped with their transactions.
+-- postgres: drop_native_balance
+delete from native_rest where address = ? and block > ?;
 
 -- name: drop_code
 delete from code where address = ? and block > ?;
@@ -297,7 +301,7 @@ update token set standards = standards | 1 where token = ? and (
 -- The view of blocks would read all transfers of the token.
 -- postgres: restate_erc20
 update token set standards = standards | 1 where token = ? and (
-    exists (select 1 from erc20_holding h where h.token = token.token and h.since >= token.standards_since)
+    exists (select 1 from held_token h where h.token = token.token and h.since >= token.standards_since)
     or exists (select 1 from erc20 e where +e.token = token.token
         and cast(+e.log_at >> 26 as integer) >= token.standards_since >> 2
         and +e.log_at >= token.standards_since << 24));

@@ -45,6 +45,10 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- name: put_tx
 insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input) values (?, ?, ?, ?, ?, ?, ?, ?);
 
+-- postgres: put_tx
+insert into tx (tx_at, hash, sender, recipient, kind, amounts, selector, input, sender_balance)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- name: put_tx_by_hash
 insert into tx_by_hash_recent (prefix, block) values (?, ?);
 
@@ -59,7 +63,7 @@ insert into native_of_recent (address, tx_at) values (?, ?);
 insert into touch_of_recent (address, tx_at) values (?, ?);
 
 -- postgres: put_touch_of
-insert into touch_rest (address, tx_at) values (?, ?);
+insert into touch_rest (address, block_group, tx_at) values (?, ?, ?);
 
 -- name: put_{standard}
 insert into {standard} ({columns}) values ({marks});
@@ -121,7 +125,7 @@ insert into native_balance_recent (address, block, balance, before) values (?, ?
 on conflict (address, block) do update set balance = excluded.balance;
 
 -- postgres: put_native_balance
-insert into native_balance (address, block, balance, before) values (?, ?, ?, ?);
+insert into native_rest (address, block, balance, before) values (?, ?, ?, ?);
 
 -- The pairs of address and block that have a row.
 -- name: stored_native
@@ -133,6 +137,12 @@ join native_balance n on n.address = k.id and n.block = k.block;
 
 -- name: restate_native
 update native_balance set balance = ? where address = ? and block = ?;
+
+-- postgres: restate_native
+with k as (select ?::bytea as balance, ?::bigint as address, ?::bigint as block),
+rest as (update native_rest n set balance = k.balance from k where n.address = k.address and n.block = k.block)
+update tx t set sender_balance = k.balance from k
+where +t.sender = k.address and cast(t.tx_at >> 24 as integer) = k.block and t.sender_balance <> '';
 
 -- The newest balance of each (holder, token, token address), else the one before the index; null for a pair never seen.
 -- name: known_erc20
@@ -146,7 +156,8 @@ from (select ? as holder, ? as token, ? as address) k;
 -- postgres: known_erc20
 select k.holder, k.token, coalesce(
     (select balance from erc20_balance b where b.holder = k.holder and b.token = k.token order by block desc limit 1),
-    (select baseline from erc20_holding h where h.holder = k.holder and h.token_address = k.address))
+    (select baseline from held_token h where h.holder = k.holder and +h.token = k.token
+        and h.token_start = substr(k.address, 1, 3)))
 from unnest(?, ?, ?) as k(holder, token, address);
 
 -- name: held_erc20
@@ -170,7 +181,7 @@ insert into erc20_balance_recent (holder, token, block, balance) values (?, ?, ?
 insert into erc20_holding_recent (holder, token_address, token, baseline) values (?, ?, ?, ?);
 
 -- postgres: put_erc20_holding
-insert into erc20_holding (holder, token_address, token, baseline, since) values (?, ?, ?, ?, ?);
+insert into held_token (token, since, holder, token_start, baseline) values (?, ?, ?, ?, ?);
 
 -- name: put_erc20_holder
 insert into erc20_holder (token, since, holder) values (?, ?, ?);

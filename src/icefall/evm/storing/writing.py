@@ -6,7 +6,7 @@ themselves are made in the process that decodes (deriving/packing.py).
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 from icefall.db.engine import StoreError, Transaction
 from icefall.evm.deriving.packing import ADDRESSES, Row
@@ -23,6 +23,8 @@ BlockIds = Sequence[int | None]  # of the addresses of a block, in their order; 
 _IDS_CACHED = 200_000
 _ROWS_PER_STEP = 4096
 _BLOCK_BITS = ~(PER_BLOCK - 1)
+GROUP_BITS = 2  # lists of a server are found by groups of four blocks
+NO_BALANCE = b""  # of a sender, in a transaction that does not have it
 _first = itemgetter(0)
 
 # By table: the statement that inserts a row, whose column list is the order of the row's values.
@@ -85,6 +87,14 @@ def put_rows(tx: Transaction, insert: str, rows: Sequence[Row]) -> Steps:
         yield
 
 
+class RowsOnServer(NamedTuple):
+    """Rows that a server stores with others: ERC-20 balances with transfers, and native ones by address and block, of
+    which those are taken out that go with a transaction."""
+
+    erc20_balances: Sequence[Row]
+    native: dict[tuple[int, int], Row]
+
+
 class BatchRows:
     """The packed rows of a batch, written table by table in the order of their keys: neighbours share pages."""
 
@@ -137,19 +147,20 @@ class BatchRows:
                 rows.extend(zip(*values, strict=True))
         return rows
 
-    def _rows_on_server(self, balances: Sequence[Row]) -> dict[str, list[Row]]:
+    def _rows_on_server(self, others: RowsOnServer) -> dict[str, list[Row]]:
         """The rows of tables that a server stores in another form."""
         transfers = sorted(self._rows_of("erc20"), key=_first)
         marks, touches = touch_marks(transfers, self._rows_of("touch_of"))
-        rows = transfers_with_balances(transfers, balances)
-        return {"touch_of": touches, "erc20": [(*row, mark) for row, mark in zip(rows, marks, strict=True)]}
+        rows = transfers_with_balances(transfers, others.erc20_balances)
+        txs = txs_with_balances(sorted(self._rows_of("tx"), key=_first), others.native)
+        grouped = [(address, tx_at >> BITS + GROUP_BITS, tx_at) for address, tx_at in touches]
+        return {"touch_of": grouped, "tx": txs, "erc20": [(*row, mark) for row, mark in zip(rows, marks, strict=True)]}
 
-    def write(self, tx: Transaction, balances: Sequence[Row] | None = None) -> Steps:
-        """Write the rows. `balances`: those of ERC-20 tokens after the blocks, where a server stores them with the
-        transfers; None for an embedded store."""
-        on_server = {} if balances is None else self._rows_on_server(balances)
+    def write(self, tx: Transaction, others: RowsOnServer | None = None) -> Steps:
+        """Write the rows. `others`: those that a server stores with them; None for an embedded store."""
+        on_server = {} if others is None else self._rows_on_server(others)
         for table, insert in INSERTS.items():
-            if balances is not None and not insert.postgres:
+            if others is not None and not insert.postgres:
                 continue
             rows = on_server.pop(table) if table in on_server else self._rows_of(table)
             self.written[table] = len(rows)
@@ -161,6 +172,24 @@ class BatchRows:
         tx.run_many(SQL.put_standards_since, [(block, token) for token, block in self._restarted.items()])
         ranges = [(token, pack_uint(first), pack_uint(last)) for token, first, last in _merged(self._reread)]
         tx.run_many(SQL.reread_nfts, ranges)
+
+
+def txs_with_balances(txs: Sequence[Row], native: dict[tuple[int, int], Row]) -> list[Row]:
+    """Add the native balance of the sender to transactions in the order of the chain, as a server stores it: the one
+    after a block is in the sender's last transaction of the block. Those that are used are taken out of `native`: by
+    address and block (address, block, balance, balance before), of which the first of an address has the last."""
+    find = native.get
+    rows = []
+    for row in reversed(txs):
+        key = row[2], row[0] >> BITS
+        found = find(key)
+        if found is None or found[3] is not None:
+            rows.append((*row, NO_BALANCE))
+        else:
+            del native[key]
+            rows.append((*row, found[2]))
+    rows.reverse()
+    return rows
 
 
 def transfers_with_balances(transfers: Sequence[Row], balances: Iterable[Row]) -> list[Row]:

@@ -1,0 +1,1 @@
+-- The tables of a file stay as they are: a balance has no second copy of its key there.

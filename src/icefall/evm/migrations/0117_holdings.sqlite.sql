@@ -1,0 +1,1 @@
+-- The tables of a file stay as they are: their keys are what they hold.

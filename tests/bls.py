@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from functools import cache
 
-from py_ecc.bls import G2ProofOfPossession
-from py_ecc.optimized_bls12_381 import curve_order
+from py_ecc.bls.ciphersuites import G2ProofOfPossession
+from py_ecc.optimized_bls12_381.optimized_curve import curve_order
 
 from icefall.wire.ids import hash256
 from icefall.wire.pvm.types import BlsSigner

@@ -167,7 +167,8 @@ def run() -> None:
             print(f"peers.avalanchego: {version} and Icefall, which follows it, with {height} X-Chain blocks;")
             print("  one worker, keep-alive connections on loopback; CPU of the server in us per request")
             print(f"  {'call':<40}{'Go node':>9}{'Icefall':>9}{'ratio':>8}{'aim':>7}")
-            for one in (*_platform_calls(platform), *_repeated(platform), *_calls(txid)):
+            calls: list[NodeCall | FirstCall] = [*_platform_calls(platform), *_repeated(platform), *_calls(txid)]
+            for one in calls:
                 _compare(node, server, one)
 
 

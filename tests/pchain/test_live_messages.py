@@ -121,7 +121,8 @@ def _soon(compared: Compared) -> int:
 
 def _is_inactive(compared: Compared, validation_id: bytes) -> bool:
     compared.check()
-    return compared.ask_go("getL1Validator", {"validationID": id_text(validation_id)})["result"]["balance"] == "0"
+    found = compared.ask_go("getL1Validator", {"validationID": id_text(validation_id)})["result"]
+    return bool(found["balance"] == "0")
 
 
 def _await_epoch(node: GoNode, wallet: PlatformWallet, compared: Compared, height: int) -> None:

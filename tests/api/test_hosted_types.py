@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from tests.api.hosted_types import fields_of, hosted_types, strict
 from tests.api.networks_scene import NetworkScene, asked, networks_app

@@ -66,20 +66,17 @@ def steps_of(folder: Path, rows: int) -> dict[str, tuple[int, int]]:
                 found.append(steps.count)
             return found[1], found[2]
 
-        lists = list(networks._lists(owner))
-        shown = "NodeID-" + cb58.encode(node)
-        base = "/v1/networks/fuji"
-        lists += [
-            ("delegators", *(f"{base}/delegators?nodeIds={shown}{more}" for more in ("", "&delegationStatus=active"))),
-            ("its validator", *2 * (f"{base}/validators/{shown}",)),
-            ("pending rewards", *2 * (f"{base}/rewards:listPending?nodeIds={shown}",)),
-        ]
-        address = bech32.encode(networks.HRP, owner)
-        chain = f"{base}/blockchains/p-chain"
-        by_amount = (f"{chain}/utxos?addresses={address}&sortBy=amount&sortOrder={order}" for order in ("desc", "asc"))
-        lists += [
-            ("by amount", *by_amount),
-            ("spent too", *2 * (f"{chain}/utxos?addresses={address}&includeSpent=true",)),
+        base, shown = "/v1/networks/fuji", f"NodeID-{cb58.encode(node)}"
+        utxos = f"{base}/blockchains/p-chain/utxos?addresses={bech32.encode(networks.HRP, owner)}"
+        delegators, of_node = f"{base}/delegators?nodeIds={shown}", f"{base}/validators/{shown}"
+        pending, spent = f"{base}/rewards:listPending?nodeIds={shown}", f"{utxos}&includeSpent=true"
+        lists: list[tuple[str, str, str]] = [
+            *networks._lists(owner),
+            ("delegators", delegators, f"{delegators}&delegationStatus=active"),
+            ("its validator", of_node, of_node),
+            ("pending rewards", pending, pending),
+            ("by amount", f"{utxos}&sortBy=amount&sortOrder=desc", f"{utxos}&sortBy=amount&sortOrder=asc"),
+            ("spent too", spent, spent),
         ]
         return {name: await pages(first, last) for name, first, last in lists}
 

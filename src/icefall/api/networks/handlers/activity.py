@@ -57,7 +57,7 @@ async def last_activity(params: ActivityParams, networks: Networks) -> LastActiv
         utxo_id=shown[-1].utxo_id if shown else "",
         is_consumed=not made and bool(consumed or not newest.made),
         chain_name=chain,  # type: ignore[arg-type]
-        network=network.public_name,
+        network=network.public_name,  # type: ignore[arg-type]
     )
 
 

@@ -13,7 +13,7 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
@@ -218,11 +218,11 @@ class GuardedFetcher:
         return addresses
 
     async def _addresses(self, host: str) -> list[str]:
-        try:
-            return [str(ip_address(host))]
-        except ValueError:
-            if host.replace(".", "").isdigit() or "%" in host or ":" in host:
-                raise AddressForbidden(f"{host} is not a canonical address") from None
+        literal = _literal(host)
+        if literal:
+            return [literal]
+        if host.replace(".", "").isdigit() or "%" in host or ":" in host:
+            raise AddressForbidden(f"{host} is not a canonical address")
         try:
             addresses = await self._lookup(host)
         except OSError as error:
@@ -303,6 +303,15 @@ class _PinnedResolver(AbstractResolver):
 
     async def close(self) -> None:
         pass
+
+
+@lru_cache(maxsize=1024)
+def _literal(host: str) -> str:
+    """The address that a host is; empty for a name."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return ""
 
 
 def _is_under(path: str, prefix: str) -> bool:

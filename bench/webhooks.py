@@ -1,5 +1,5 @@
 """Webhooks: the CPU of indexing and of matching alone with none, one and 100,000 watched addresses, and messages
-delivered to 100 receivers, of which none or ten hang.
+delivered to 100 receivers, of which none or ten hang, and to 150, of which none or 100 begin to hang together.
 
 Runs that are compared take turns, or run at the same time where they wait, so that other work on the machine slows
 both. ICEFALL_BENCH_BLOCKS and ICEFALL_BENCH_MESSAGES set how much, ICEFALL_BENCH_MESSAGES_PER_S how fast: on a busy
@@ -12,6 +12,7 @@ import os
 import resource
 import shutil
 import time
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
@@ -20,6 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from uuid import uuid4
+
+import uvloop
 
 from bench.evm_chain import CHAIN_ID, TransferChain
 from bench.evm_upstream import EncodedChain, upstream
@@ -47,7 +50,7 @@ CASES = {
     "100,000 of 1,000 webhooks": (1_000, 100),
 }  # webhooks, addresses each
 MATCHED_BLOCKS, MATCHED_ROUNDS, WARM_BLOCKS = 50, 20, 100
-MESSAGES, RECEIVERS, HANGING, PER_S = 10_000, 100, 10, 100
+MESSAGES, PER_S = 10_000, 100
 _BODY = b'{"event":{"transaction":{"txHash":"0x00"}},"eventType":"address_activity"}' + b" " * 1500
 
 
@@ -170,6 +173,18 @@ def _matched(parts: Sequence[Any], watched: WatchList | None) -> float:
 # -- delivery ------------------------------------------------------------------------------------------------------
 
 
+class _Receivers(NamedTuple):
+    """How many there are, how many of them hang, and after how many messages that each has answered."""
+
+    number: int
+    hanging: int
+    after: int = 0
+
+
+QUICK = _Receivers(100, 0)
+PAIRS = ((QUICK, _Receivers(100, 10)), (_Receivers(150, 0), _Receivers(150, 100, 10)))  # compared, in runs at once
+
+
 class _Delivered(NamedTuple):
     """Percentiles of the seconds from commit to receipt, messages per second, CPU seconds of each, and memory."""
 
@@ -183,24 +198,27 @@ class _Delivered(NamedTuple):
 def _deliver() -> None:
     count = int(os.environ.get("ICEFALL_BENCH_MESSAGES", MESSAGES))
     per_s = float(os.environ.get("ICEFALL_BENCH_MESSAGES_PER_S", PER_S))
-    print(
-        f"webhooks: {count} messages to {RECEIVERS} receivers; two runs at once, {per_s:g} committed per second in each"
-    )
-    print(f"  {'receivers that hang':<34}{'per s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'RSS MB':>14}")
-    context, runs = multiprocessing.get_context("spawn"), {}
-    for hanging in (0, HANGING):
-        ours, theirs = context.Pipe()
-        process = context.Process(target=_deliver_alone, args=(theirs, count, hanging, per_s))
-        process.start()
-        runs[hanging] = ours, process
-    found: dict[int, _Delivered] = {}
-    for hanging, (ours, process) in runs.items():
-        found[hanging] = ours.recv()
-        process.join()
-        _print(str(hanging), found[hanging])
-    print(f"  p99 with {HANGING} that hang: {found[HANGING].p99 / found[0].p99:.2f} of that without (aim 1.5)")
+    print(f"webhooks: {count} messages; two runs at once, {per_s:g} committed per second in each")
+    print(f"  {'receivers':<34}{'per s':>9}{'p50 ms':>9}{'p99 ms':>9}{'CPU us':>9}{'RSS MB':>14}")
+    context = multiprocessing.get_context("spawn")
+    for pair in PAIRS:
+        runs = []
+        for receivers in pair:
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_deliver_alone, args=(theirs, count, receivers, per_s))
+            process.start()
+            runs.append((receivers, ours, process))
+        p99 = []
+        for receivers, ours, process in runs:
+            found: _Delivered = ours.recv()
+            process.join()
+            after = f" after {receivers.after} each" if receivers.after else ""
+            _print(f"{receivers.number}, of which {receivers.hanging} hang{after}", found)
+            p99.append(found.p99)
+        print(f"  p99 of those that answer: {p99[1] / p99[0]:.2f} of that where none hangs (aim 1.5)")
     with TemporaryDirectory() as folder:
-        _print("0, all committed at once", asyncio.run(_delivered(Path(folder), count, 0, None)))
+        delivered = uvloop.run(_delivered(Path(folder), count, QUICK, None))
+        _print(f"{QUICK.number}, all committed at once", delivered)
 
 
 def _print(label: str, one: _Delivered) -> None:
@@ -209,17 +227,17 @@ def _print(label: str, one: _Delivered) -> None:
     print(f"  {label:<34}{times}{memory:>14}", flush=True)
 
 
-def _deliver_alone(pipe: Connection, count: int, hanging: int, per_s: float) -> None:
+def _deliver_alone(pipe: Connection, count: int, receivers: _Receivers, per_s: float) -> None:
     with TemporaryDirectory() as folder:
-        pipe.send(asyncio.run(_delivered(Path(folder), count, hanging, per_s)))
+        pipe.send(uvloop.run(_delivered(Path(folder), count, receivers, per_s)))
 
 
-async def _delivered(folder: Path, count: int, hanging: int, per_s: float | None) -> _Delivered:
+async def _delivered(folder: Path, count: int, receivers: _Receivers, per_s: float | None) -> _Delivered:
     """Deliver while messages are committed, so many per second, or all at once."""
     access = Access(folder)
     await access.secrets.rotate("")
     ours, theirs = multiprocessing.Pipe()
-    process = multiprocessing.get_context("spawn").Process(target=_receive, args=(theirs, hanging), daemon=True)
+    process = multiprocessing.get_context("spawn").Process(target=_receive, args=(theirs, receivers), daemon=True)
     process.start()
     ports = ours.recv()
     webhooks = [webhook_of("1", f"http://127.0.0.1:{port}/") for port in ports]
@@ -231,11 +249,11 @@ async def _delivered(folder: Path, count: int, hanging: int, per_s: float | None
     began_cpu, rss = time.process_time(), _rss_mb()
     made: dict[str, float] = {}
     began, started = time.monotonic(), time.time()
-    for first in range(0, count, RECEIVERS):
+    for first in range(0, count, len(webhooks)):
         made |= await _commit(access, webhooks, first)
         if per_s is not None:
             await asyncio.sleep(max(0.0, began + first / per_s - time.monotonic()))
-    wanted = {one for number, one in enumerate(made) if number % RECEIVERS >= hanging}
+    wanted = {one for number, one in enumerate(made) if number % len(webhooks) >= receivers.hanging}
     got: dict[str, float] = {}
     while not wanted <= got.keys():
         ours.send(len(got))
@@ -278,33 +296,33 @@ def _rss_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def _receive(pipe: Connection, hanging: int) -> None:
-    asyncio.run(_receivers(pipe, hanging))
+def _receive(pipe: Connection, receivers: _Receivers) -> None:
+    uvloop.run(_receivers(pipe, receivers))
 
 
-async def _receivers(pipe: Connection, hanging: int) -> None:
-    """Receivers, the first of which never answer; what came and when is sent on request, from a number on."""
+async def _receivers(pipe: Connection, receivers: _Receivers) -> None:
+    """Receivers, the first of which hang; what came and when is sent on request, from a number on."""
     got: dict[str, float] = {}
+    answered = Counter[int]()
 
-    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, hangs: bool) -> None:
+    async def taken(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):  # it was closed
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
                 fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:] if b": " in line)
                 await reader.readexactly(int(fields[b"content-length"]))
                 got[fields[b"webhook-id"].decode()] = time.time()
-                if hangs:
+                if number < receivers.hanging and answered[number] >= receivers.after:
                     await asyncio.sleep(3600)
+                answered[number] += 1
                 writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
         writer.close()
 
     servers = []
-    for number in range(RECEIVERS):
+    for number in range(receivers.number):
 
-        async def handler(
-            reader: asyncio.StreamReader, writer: asyncio.StreamWriter, hangs: bool = number < hanging
-        ) -> None:
-            await taken(reader, writer, hangs=hangs)
+        async def handler(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int = number) -> None:
+            await taken(reader, writer, number)
 
         servers.append(await asyncio.start_server(handler, "127.0.0.1", 0))
     pipe.send([one.sockets[0].getsockname()[1] for one in servers])

@@ -1,4 +1,4 @@
-"""Requests about webhooks that nobody would write by hand: drawn bodies and queries are answered, never with a failure
+"""Drawn requests about webhooks, most of them malformed: bodies and queries are answered, never with a failure
 of ours, and what was stored before can still be read.
 
 ICEFALL_FUZZ_WEBHOOK_REQUESTS: how many are drawn.

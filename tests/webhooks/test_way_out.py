@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import msgspec
 import pytest
+from aiohttp import ClientSession
 from tests.webhooks.scene import listening, sending
 
 from icefall.compose.webhooks import ReceiverAccess
@@ -134,7 +135,7 @@ def test_a_name_is_looked_up_for_every_attempt(forbidden: str) -> None:
             fetcher = access._fetcher
             fetcher._lookup = lookup
 
-            def to_this_machine(_addresses: object, idle_s: float) -> object:
+            def to_this_machine(_addresses: object, idle_s: float) -> ClientSession:
                 return fetcher._session(_PinnedResolver(["127.0.0.1"]), idle_s)
 
             fetcher._kept._open_session = to_this_machine  # the public address is played by this machine

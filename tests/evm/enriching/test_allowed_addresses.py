@@ -1,12 +1,13 @@
 """Which addresses an untrusted URL may lead to."""
 
+import asyncio
 import ipaddress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icefall.evm.enriching.allowed_addresses import may_reach, networks
+from icefall.evm.enriching.allowed_addresses import JoinedLookup, may_reach, networks
 
 PUBLIC = ["8.8.8.8", "93.184.216.34", "2606:4700:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808", "2002:808:808::1"]
 PRIVATE = [
@@ -91,3 +92,35 @@ def test_an_embedded_ipv4_address_is_treated_like_itself(address: ipaddress.IPv4
     sixtofour = ipaddress.IPv6Address((0x2002 << 112) | (int(address) << 80) | 1)
     assert may_reach(str(sixtofour)) <= expected
     assert expected <= address.is_global
+
+
+def test_those_who_wait_for_one_name_share_a_lookup_and_each_later_one_is_new() -> None:
+    """A name that is not answered takes one place; a wait that ends early leaves the others theirs."""
+
+    async def run() -> None:
+        asked: list[str] = []
+        answered = asyncio.Event()
+
+        async def lookup(host: str) -> list[str]:
+            asked.append(host)
+            await answered.wait()
+            if host == "unknown":
+                raise OSError(-2, "Name or service not known")
+            return [f"10.0.0.{len(asked)}"]
+
+        joined = JoinedLookup(lookup)
+        waiting = [asyncio.ensure_future(joined(host)) for host in ("a", "a", "b", "unknown", "unknown", "a")]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.sleep(0)
+        answered.set()
+        found = await asyncio.gather(*waiting, return_exceptions=True)
+        assert asked == ["a", "b", "unknown"]
+        assert isinstance(found[0], asyncio.CancelledError)
+        assert found[1] == found[5] == ["10.0.0.3"]
+        assert isinstance(found[3], OSError)
+        assert isinstance(found[4], OSError)
+        await joined("a")
+        assert asked == ["a", "b", "unknown", "a"], "what was answered is not kept"
+
+    asyncio.run(run())

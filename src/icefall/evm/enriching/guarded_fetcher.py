@@ -13,7 +13,7 @@ import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from yarl import URL
 
 from icefall import __version__
 from icefall.evm.enriching.allowed_addresses import Lookup, SystemLookup, is_allowed, may_reach, networks
-from icefall.evm.enriching.kept_connections import Exchange, KeptConnections, read_rest, trace_of_exchanges
+from icefall.evm.enriching.kept_connections import Exchange, KeptConnections, noted_socket, read_rest
 from icefall.upstream.client import InvalidGzip, body_chunks
 
 _REDIRECTS = (301, 302, 303, 307, 308)
@@ -100,7 +100,6 @@ class GuardedFetcher:
         self._given_tls = tls
         self._slots = asyncio.Semaphore(self.limits.at_once)
         self._kept = KeptConnections(self._kept_session)
-        self._trace = trace_of_exchanges()
 
     async def close(self) -> None:
         """Close the connections that `post` has left open."""
@@ -152,7 +151,7 @@ class GuardedFetcher:
         receiver, exchange = self._kept.take(caller, _origin(url), addresses), Exchange()
         try:
             try:
-                response = await _posted(receiver.session, url, body, headers, exchange)
+                response = await _posted(receiver.session, url, body, headers)
                 limit.reschedule(None)  # it has answered; the rest has a limit of its own
                 await read_rest(response, receiver)
                 return _head_of(response)
@@ -160,7 +159,7 @@ class GuardedFetcher:
                 if not exchange.is_reused:
                     raise
             async with self._session(_PinnedResolver(addresses)) as fresh:
-                response = await _posted(fresh, url, body, headers, Exchange())
+                response = await _posted(fresh, url, body, headers)
                 response.close()
                 return _head_of(response)
         except aiohttp.ClientConnectorCertificateError as error:
@@ -219,11 +218,11 @@ class GuardedFetcher:
         return addresses
 
     async def _addresses(self, host: str) -> list[str]:
-        try:
-            return [str(ip_address(host))]
-        except ValueError:
-            if host.replace(".", "").isdigit() or "%" in host or ":" in host:
-                raise AddressForbidden(f"{host} is not a canonical address") from None
+        literal = _literal(host)
+        if literal:
+            return [literal]
+        if host.replace(".", "").isdigit() or "%" in host or ":" in host:
+            raise AddressForbidden(f"{host} is not a canonical address")
         try:
             addresses = await self._lookup(host)
         except OSError as error:
@@ -249,10 +248,11 @@ class GuardedFetcher:
 
     def _session(self, pinned: "_PinnedResolver", idle_s: float | None = None) -> aiohttp.ClientSession:
         """Make a session. `idle_s`: how long it leaves connections open; None: not at all."""
-        options: dict[str, Any] = {"force_close": True} if idle_s is None else {"keepalive_timeout": idle_s, "limit": 0}
+        options: dict[str, Any] = {"force_close": True}
+        if idle_s is not None:
+            options = {"keepalive_timeout": idle_s, "limit": 0, "socket_factory": noted_socket}
         connector = aiohttp.TCPConnector(resolver=pinned, use_dns_cache=False, ssl=self._tls, **options)
         return aiohttp.ClientSession(
-            trace_configs=None if idle_s is None else [self._trace],
             connector=connector,
             headers=_HEADERS,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -305,6 +305,15 @@ class _PinnedResolver(AbstractResolver):
         pass
 
 
+@lru_cache(maxsize=1024)
+def _literal(host: str) -> str:
+    """The address that a host is; empty for a name."""
+    try:
+        return str(ip_address(host))
+    except ValueError:
+        return ""
+
+
 def _is_under(path: str, prefix: str) -> bool:
     return path.startswith(prefix) and not _DOT_SEGMENTS.search(path)
 
@@ -329,10 +338,10 @@ async def _body(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 
 
 async def _posted(
-    session: aiohttp.ClientSession, url: URL, body: bytes, headers: Mapping[str, str], exchange: Exchange
+    session: aiohttp.ClientSession, url: URL, body: bytes, headers: Mapping[str, str]
 ) -> aiohttp.ClientResponse:
     """Send a request; the answer, of which only the head was read."""
-    return await session.post(url, data=body, headers=headers, allow_redirects=False, trace_request_ctx=exchange)
+    return await session.post(url, data=body, headers=headers, allow_redirects=False)
 
 
 def _head_of(response: aiohttp.ClientResponse) -> PostAnswer:

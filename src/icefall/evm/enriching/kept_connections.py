@@ -7,12 +7,14 @@ connection.
 """
 
 import asyncio
+import socket
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextvars import ContextVar
 
 import aiohttp
+from aiohttp import AddrInfoType
 
 IDLE_S = 4.0  # the servers that people use close after 5 s or later
 KEPT_MAX = 512  # connections that may be idle at a time
@@ -29,18 +31,18 @@ class Exchange:
     __slots__ = ("is_reused",)
 
     def __init__(self) -> None:
-        self.is_reused = False
+        self.is_reused = True  # until a socket is made for it
+        _EXCHANGE.set(self)
 
 
-def trace_of_exchanges() -> aiohttp.TraceConfig:
-    """Make what notes in an `Exchange` that its connection is reused."""
+_EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")  # of this task
 
-    async def note(_session: object, context: Any, _params: object) -> None:
-        context.trace_request_ctx.is_reused = True
 
-    trace = aiohttp.TraceConfig()
-    trace.on_connection_reuseconn.append(note)
-    return trace
+def noted_socket(address: AddrInfoType) -> socket.socket:
+    """Make the socket of a new connection, and note that the task's request is sent over it."""
+    _EXCHANGE.get().is_reused = False
+    family, kind, protocol, _, _ = address
+    return socket.socket(family, kind, protocol)
 
 
 class Receiver:

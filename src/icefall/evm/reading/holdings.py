@@ -97,7 +97,7 @@ class HoldingReader:
         after, read = -1, 0
         while read <= OWNERS_MAX:
             rows = await self._reader.rows(SQL.moves, {"address": token, "after": after, "limit": _PIECE})
-            ids.take(NftMove(block_of(at), *parties, *_ids(first, last)) for at, *parties, first, last in rows)
+            ids.take(NftMove(block_of(at), sender, to, *_ids(first, last)) for at, sender, to, first, last in rows)
             if len(rows) < _PIECE:
                 for owner, since in ids.owners():
                     spans.note(owner, since, spans.end)

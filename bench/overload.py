@@ -37,8 +37,8 @@ from bench.ledger import ADDRESS_TEXT, fund
 from bench.load import SECONDS
 from bench.serving import call
 from icefall.api.dialect import BATCH_MAX
+from icefall.compose.child import raise_file_limit
 from icefall.compose.stores import Stores
-from icefall.compose.worker import raise_file_limit
 from icefall.evm.deriving.packing import packed
 from icefall.evm.model import Erc20TransferRow
 from icefall.evm.packed import ResolvedBlock

@@ -1,13 +1,19 @@
 """Signatures of validators, made by py_ecc: keys, their proofs of possession, and what several sign together."""
 
+import sys
 from collections.abc import Iterable
 from functools import cache
 
-from py_ecc.bls.ciphersuites import G2ProofOfPossession
-from py_ecc.optimized_bls12_381.optimized_curve import curve_order
+# py_ecc raises the limit of recursion for the whole process, and deep JSON would then end it instead of being refused.
+recursion_limit = sys.getrecursionlimit()
 
-from icefall.wire.ids import hash256
-from icefall.wire.pvm.types import BlsSigner
+from py_ecc.bls.ciphersuites import G2ProofOfPossession  # noqa: E402
+from py_ecc.optimized_bls12_381.optimized_curve import curve_order  # noqa: E402
+
+sys.setrecursionlimit(recursion_limit)
+
+from icefall.wire.ids import hash256  # noqa: E402
+from icefall.wire.pvm.types import BlsSigner  # noqa: E402
 
 
 def secret_of(seed: bytes) -> int:

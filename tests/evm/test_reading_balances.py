@@ -27,7 +27,7 @@ from icefall.evm.reading.state import RequestState
 from icefall.evm.standards import BY_ID
 
 HOLDINGS = "select a.address, h.token_address from erc20_holding h join address a on a.id = h.holder"
-UNTRUSTED_TOKENS = "select a.address from token t join address a on a.id = t.token where t.untrusted_since is not null"
+UNTRUSTED_TOKENS = "select a.address from token_trust t join address a on a.id = t.token where t.is_untrusted"
 
 USUAL = {"anvil-1": "27"}
 EVERY = {chain: int(os.environ.get("ICEFALL_FUZZ_EVERY_BLOCK", USUAL.get(chain, "3"))) for chain in CHAINS}

@@ -78,6 +78,8 @@ def tables(path: Path) -> dict[str, Rows]:
 
 
 def _named(table: str, row: dict[str, Any], names: dict[int, bytes]) -> dict[str, Any]:
+    if table == "token":  # at which block all tokens were compared depends on when there was time for it
+        row["differed_at"] = row["differed_at"] is not None or row["untrusted_since"] is not None
     ids = (*_IDS, "before") if table == "nft_owner" else _IDS
     return {
         column: names[value] if column in ids and isinstance(value, int) else value

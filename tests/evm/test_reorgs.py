@@ -291,7 +291,7 @@ async def test_a_development_chain_follows_a_lower_head_at_once(depth: int, tmp_
         assert it.upstream.clock.now() - began < LAG_S
         await until_synced(it, LAST - depth)
         # What audits found at blocks that are gone was taken back with them, and is found again.
-        await until(it.follower, lambda: it.follower.auditor.is_done(it.store.tip()))
+        await until(it.follower, lambda: (tip := it.store.tip()) is not None and it.follower.auditor.is_done(tip))
         assert it.follower.status.reorged_blocks == depth
         got = digests(tmp_path / "chain.sqlite")
     async with indexing(tmp_path / "clean.sqlite", shown(EvmReplay(CHAIN), LAST - depth)) as it:

@@ -18,7 +18,7 @@ from icefall.evm.indexing.reorgs import ReorgRules
 FIRST, LAST = 200, 260
 LATER = range(LAST, 320, 4)
 TRUSTED_HOLDINGS = """select a.address, h.token_address, h.baseline from erc20_holding h
-    join address a on a.id = h.holder join token t on t.token = h.token where t.untrusted_since is null"""
+    join address a on a.id = h.holder join token_trust t on t.token = h.token where not t.is_untrusted"""
 INSIDE = DEPTH - 2  # blocks of an index whose first one is in the middle of what is reorganised
 
 

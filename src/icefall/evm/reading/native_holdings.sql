@@ -20,8 +20,8 @@ select a.id, a.address,
         select n.block from native_balance n where n.address = a.id order by n.block limit 1) oldest),
     (select oldest.before from (
         select n.block, n.before from native_balance n where n.address = a.id order by n.block limit 1) oldest),
-    (select count(*) from ({first_changes}) c),
-    (select count(*) from ({first_changes}) c where c.balance >= :least)
+    (select count(*) from ({first_changes}) counted),
+    (select count(*) from ({first_changes}) counted where counted.balance >= :least)
 from address a where a.id >= :low and a.id < :high;
 
 -- Some balances of an address, in the order of blocks.

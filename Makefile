@@ -4,8 +4,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 DEVSTAMP := $(VENV)/.installed-dev
-# More processes than twice the cores: more than half of the time a test waits, for a server, a browser or another node.
-JOBS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1) + 2)')
+# Two processes more than there are cores: tests wait for servers now and then, and each process makes what its tests share anew.
+JOBS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 PYTEST = $(BIN)/python -m pytest --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder
 
 # The tests start the program some hundred times. Without bytecode files every start would compile it again.

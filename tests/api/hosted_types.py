@@ -13,12 +13,12 @@ from typing import Any
 VECTORS = Path(__file__).parents[1] / "vectors" / "hosted_network_types.json.gz"
 _UNIONS = ("anyOf", "oneOf")
 Fields = dict[str, tuple[bool, frozenset[str]]]
-"""By the path of a field: whether it is in every variant, and what it may be."""
+"""Whether a field is in every variant and what it may be, by the path of the field."""
 
 
 @cache
 def hosted_types() -> dict[str, Any]:
-    """By verb and path of an operation. Where a client and something newer know it, the newer fields are added."""
+    """The types of each operation, by its verb and path. Newer fields are added to those that a client knows."""
     raw = json.loads(gzip.decompress(VECTORS.read_bytes()))
     return {name: _merged(kinds) for name, kinds in raw.items()}
 

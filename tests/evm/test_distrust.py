@@ -98,7 +98,7 @@ async def test_what_an_audit_found_is_rolled_back_and_found_again(engine: str, t
 @ENGINES
 @awaited
 async def test_what_was_found_among_all_tokens_is_rolled_back(engine: str, tmp_path: Path) -> None:
-    """And audits of blocks do not depend on it: when all tokens are compared depends on when blocks arrive."""
+    """Audits of blocks do not depend on it, because when all tokens are compared depends on when blocks arrive."""
     async with opened(tmp_path / f"a.{engine}") as store:
         state = StateOfOwner()
         state.owner = BEN

@@ -123,7 +123,7 @@ def test_the_files_are_downloaded_and_removed(opened: Tab, served: Served) -> No
 
 @pytest.mark.parametrize("standard", ["erc20", "erc721", "erc1155"])
 def test_the_transfers_of_a_token_are_downloaded(standard: str, opened: Tab, served: Served) -> None:
-    """On the page of a token and of a collection: ordered, shown while it runs, and with exactly its transfers."""
+    """The pages of a token and of a collection order an export, show its progress, and get exactly their transfers."""
     moves = [one for rows in blocks() for one in getattr(rows, f"{standard}_transfers")]
     token = Counter(one.token for one in moves).most_common(1)[0][0]
     place = "token" if standard == "erc20" else "nft"

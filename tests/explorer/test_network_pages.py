@@ -171,7 +171,7 @@ def test_an_address(address: str, key: str, text: str, explorer: Tab) -> None:
 
 
 def test_what_is_in_shared_memory_names_the_other_chain(explorer: Tab, network: RecordedNetwork) -> None:
-    """On P also whether it came from there or goes there."""
+    """The page says with which chain memory is shared, and on P also in which direction."""
     expected = []
     names = {PRIMARY: "P", X_ID: "X", C_ID: "C"}
     for letter in "PXC":

@@ -132,7 +132,7 @@ async def rounds_of_the_others(scene: Scene, receivers: int, hanging: int) -> li
 
 
 def test_two_thirds_that_begin_to_hang_together_hold_up_no_other(tmp_path: Path) -> None:
-    """Of 15 receivers that answer, 10 begin to hang: nearly all messages to the others are taken as early as if none
+    """Ten of 15 receivers that answer begin to hang: nearly all messages to the others are taken as early as if none
     did, although all wait from the same moment on."""
     late = []
     for hanging in (0, 10):

@@ -1,6 +1,5 @@
 """A made-up chain: blocks with one transaction each, stored as the follower stores them and served in this process."""
 
-import asyncio
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 from tests.api.data_naive import address_text
 from tests.api.data_scene import InProcess, chain_id
+from tests.awaited import result_of
 from tests.evm.indexed import open_store
 from tests.metrics.synthetic import address, assembled, native
 
@@ -99,7 +99,7 @@ def put(folder: Path, *batches: Sequence[BlockRows], audited: bool = True, nativ
         finally:
             store.close()
 
-    asyncio.run(work())
+    result_of(work())
 
 
 def _of_block(native: Sequence[NativeRow], rows: BlockRows) -> tuple[NativeRow, ...]:
@@ -118,7 +118,7 @@ def put_meta(folder: Path, **meta: str) -> None:
         finally:
             store.close()
 
-    asyncio.run(work())
+    result_of(work())
 
 
 def roll_back(folder: Path, ancestor: int) -> None:
@@ -129,7 +129,7 @@ def roll_back(folder: Path, ancestor: int) -> None:
         finally:
             store.close()
 
-    asyncio.run(work())
+    result_of(work())
 
 
 @contextmanager

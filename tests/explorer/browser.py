@@ -2,12 +2,11 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -32,9 +31,6 @@ FINDINGS = """async () => {
         .map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
 }"""
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 # The program has seen the change of the address before this ends.
 FOLLOW = """(hash) => new Promise((followed) => {
     addEventListener("hashchange", followed, { once: true });
@@ -55,12 +51,6 @@ def chromium() -> Iterator[Browser]:
             yield browser
         finally:
             browser.close()
-
-
-def in_another_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The result of something that runs an event loop. The thread of an open browser has a loop of its own."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(work, *args, **kwargs).result()
 
 
 class Tab:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 from tests.demo.prepared import demo_serving
-from tests.explorer.browser import Tab, chromium, tab
+from tests.explorer.browser import CHROMIUM, Tab, chromium, tab
 from tests.server import Server
 from tests.waiting import until
 
@@ -24,6 +24,14 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def browser() -> Iterator[Browser]:
     with chromium() as opened:
         yield opened
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _browser_is_open_first(request: pytest.FixtureRequest) -> None:
+    """Its event loop runs in the thread of the tests, so that a test which begins another one would fail or pass as the
+    order of the files has it: here it always fails."""
+    if CHROMIUM:
+        request.getfixturevalue("browser")
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 from tests.api import made_chain
 from tests.api.data_naive import address_text
-from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
+from tests.explorer.browser import Tab, needs_chromium, tab
 from tests.metrics.synthetic import native
 from tests.server import serving
 
@@ -47,9 +47,7 @@ TRANSFER = decoded(
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Tab]:
     folder: Path = tmp_path_factory.mktemp("decoded")
-    in_another_thread(
-        made_chain.put, folder, [made_chain.block(0), made_chain.erc20(1, made_chain.ANN, made_chain.BEN, 5)]
-    )
+    made_chain.put(folder, [made_chain.block(0), made_chain.erc20(1, made_chain.ANN, made_chain.BEN, 5)])
     (folder / "icefall.toml").write_text(f'[[chain]]\nid = "{made_chain.ID}"\nrpc = ["http://127.0.0.1:9"]\n')
     with (
         serving("data", folder, f"--config-file={folder / 'icefall.toml'}") as server,

@@ -1,7 +1,6 @@
 """Export on the page of an address, in a real browser: ordered, reloaded, cancelled, downloaded, removed, and refused
 without a key. The process that writes files runs only where a test wants an end."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser, Route
-from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
+from tests.awaited import result_of
+from tests.explorer.browser import Tab, needs_chromium, tab
 from tests.explorer.test_pages import look_at
 from tests.exports.scene import Scene, most_active, rows_in
 from tests.forked import run_program
@@ -31,10 +31,10 @@ class Served(NamedTuple):
     settings: tuple[str, ...]
 
 
-def indexed(folder: Path) -> None:
+async def indexed(folder: Path) -> None:
     """Store the recorded blocks."""
     scene = Scene(folder / "data")
-    asyncio.run(scene.put(blocks()))
+    await scene.put(blocks())
     scene.close()
 
 
@@ -45,7 +45,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
     config = folder / "icefall.toml"
     config.write_text(f'[[chain]]\nid = "{ID}"\nname = "Recorded chain"\nrpc = "http://127.0.0.1:1"\n')
     settings = (f"--config-file={config}", "--export-rows-max=100000")
-    in_another_thread(indexed, folder)
+    result_of(indexed(folder))
     with serving("data", folder, f"--config-file={config}") as server, tab(browser, server.url("data")) as opened:
         yield Served(opened, server, folder, settings)
 

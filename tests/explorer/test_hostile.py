@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from playwright.sync_api import Browser
 from tests.api import made_chain
 from tests.api.data_naive import address_text
-from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
+from tests.explorer.browser import Tab, needs_chromium, tab
 from tests.metrics.synthetic import address
 from tests.server import serving
 
@@ -50,8 +50,7 @@ def explorer(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iter
     holder = made_chain.BEN
     moved = tuple(Erc721TransferRow(0, at, ART, made_chain.ZERO_ADDRESS, holder, at) for at in range(len(PICTURES)))
     owners = tuple(NftOwner(ART, at, holder, made_chain.ZERO_ADDRESS) for at in range(len(PICTURES)))
-    in_another_thread(
-        made_chain.put,
+    made_chain.put(
         folder,
         [made_chain.block(0), made_chain.erc20(1, made_chain.ANN, holder, 5)],
         [replace(made_chain.block(2), erc721_transfers=moved, nft_owners=owners)],

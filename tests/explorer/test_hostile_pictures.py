@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import pytest
 from msgspec.structs import replace
+from playwright.sync_api import Browser
 from tests.api import made_chain
 from tests.api.data_naive import address_text
-from tests.explorer.browser import WIDTHS, Tab, chromium, needs_chromium, tab
+from tests.explorer.browser import WIDTHS, Tab, needs_chromium, tab
 from tests.explorer.hostile_host import ENDLESS, SCRIPT, HostileHost, hosting
 from tests.metrics.synthetic import address
 from tests.server import Server, serving
@@ -76,18 +77,14 @@ def put(folder: Path, host: str, elsewhere: str) -> None:
 
 
 @pytest.fixture(scope="module")
-def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
+def scene(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Scene]:
     folder: Path = tmp_path_factory.mktemp("hostile-pictures")
     with hosting("127.0.0.3") as elsewhere, hosting("127.0.0.2", elsewhere.url) as host:
         put(folder, host.url, elsewhere.url)
         config = folder / "icefall.toml"
         config.write_text(f'[[chain]]\nid = "{made_chain.ID}"\nrpc = ["http://127.0.0.1:9"]\nname = "Hostile"\n')
         settings = (f"--config-file={config}", "--nft-metadata-networks=127.0.0.2/32")
-        with (
-            serving("data", folder, *settings) as server,
-            chromium() as browser,
-            tab(browser, server.url("data")) as opened,
-        ):
+        with serving("data", folder, *settings) as server, tab(browser, server.url("data")) as opened:
             yield Scene(opened, server, host, elsewhere)
 
 

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser
 from tests.api import made_chain
 from tests.api.data_naive import address_text
-from tests.explorer.browser import in_another_thread, needs_chromium, tab
+from tests.explorer.browser import needs_chromium, tab
 from tests.server import serving
 
 from icefall.compose.labels import labels_of
@@ -19,7 +19,7 @@ HOSTILE = '<img src=x onerror="window.attacked = true">'
 
 @needs_chromium
 def test_labels_are_shown_in_lists_and_as_titles(tmp_path: Path, browser: Browser) -> None:
-    in_another_thread(made_chain.put, tmp_path, [made_chain.block(0), made_chain.block(1)])
+    made_chain.put(tmp_path, [made_chain.block(0), made_chain.block(1)])
     labels = tmp_path / "labels.json"
     labels.write_text(json.dumps({made_chain.ID: {ANN: "Treasury"}, "*": {BEN.lower(): HOSTILE}}))
     (tmp_path / "icefall.toml").write_text(f'[[chain]]\nid = "{made_chain.ID}"\nrpc = ["http://127.0.0.1:9"]\n')

@@ -1,7 +1,6 @@
 """Messages between chains in the Explorer: three indexed chains with messages at random, and one that is not indexed.
 What the pages show is compared with a naive join of the logs."""
 
-import asyncio
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 from playwright.sync_api import Browser
-from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
+from tests.awaited import result_of
+from tests.explorer.browser import Tab, needs_chromium, tab
 from tests.explorer.test_pages import look_at
 from tests.messages.test_random_histories import IDS, UNKNOWING, World
 from tests.server import serving
@@ -29,19 +29,16 @@ class Served(NamedTuple):
     messages: list[dict[str, Any]]  # as the lists have them, newest first
 
 
-def indexed(folder: Path) -> list[dict[str, Any]]:
-    async def run() -> list[dict[str, Any]]:
-        with closing(Stores(folder)) as stores:
-            stores.access_writer().ensure()
-            world = World(stores, 5)
-            try:
-                for _ in range(60):
-                    await world.step()
-                return world.expected()
-            finally:
-                world.close()
-
-    return asyncio.run(run())
+async def indexed(folder: Path) -> list[dict[str, Any]]:
+    with closing(Stores(folder)) as stores:
+        stores.access_writer().ensure()
+        world = World(stores, 5)
+        try:
+            for _ in range(60):
+                await world.step()
+            return world.expected()
+        finally:
+            world.close()
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +50,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
         for blockchain, chain in IDS.items():
             known = "" if chain == UNKNOWING else f'blockchain_id = "{id_text(blockchain)}"\n'
             file.write(f'[[chain]]\nid = "{chain}"\nname = "{NAMES[chain]}"\nrpc = "http://127.0.0.1:1"\n{known}')
-    messages = in_another_thread(indexed, folder / "data")
+    messages = result_of(indexed(folder / "data"))
     with serving("data", folder, f"--config-file={config}") as server, tab(browser, server.url("data")) as opened:
         opened.open("/operations")
         yield Served(opened, messages)

@@ -1,14 +1,14 @@
 """The pages of webhooks in a real browser, on an installation that requires API keys: a webhook is made, tested, read,
 sent again and switched off, as its owner would."""
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 from playwright.sync_api import Browser
-from tests.explorer.browser import Tab, in_another_thread, needs_chromium, tab
+from tests.awaited import result_of
+from tests.explorer.browser import Tab, needs_chromium, tab
 from tests.explorer.test_pages import look_at
 from tests.forked import run_program
 from tests.server import launch, serving
@@ -32,18 +32,14 @@ class Served(NamedTuple):
     webhook: str
 
 
-def prepared(data_dir: Path, url: str) -> str:
+async def prepared(data_dir: Path, url: str) -> str:
     """Store blocks with a webhook; its ID."""
     scene = Scene(data_dir)
-
-    async def put() -> str:
+    try:
         await scene.secrets.rotate(OWNER)
         made = await scene.webhook(busiest(), owner=OWNER, url=url, name="Deposits", include_logs=1, confirmations=1)
         await scene.put(blocks()[:EVENTS])
         return made.id
-
-    try:
-        return asyncio.run(put())
     finally:
         scene.close()
 
@@ -57,7 +53,7 @@ def served(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
     config.write_text(f'[[chain]]\nid = "{ID}"\nname = "Recorded chain"\nrpc = "http://127.0.0.1:1"\n')
     given = (f"--config-file={config}", "--webhook-networks=127.0.0.0/8")
     with receiving() as receiver:
-        webhook = in_another_thread(prepared, folder / "data", receiver.url)
+        webhook = result_of(prepared(folder / "data", receiver.url))
         with serving("data", folder, *given, "--api-keys-required=true") as server:
             delivering = launch("webhooks", folder, *given)
             with tab(browser, server.url("data")) as opened:

@@ -28,7 +28,7 @@ TRUSTED = None, None, False, "audited"
 
 
 class StateOfHolder(StateOfOwner):
-    """The state of a token of which nobody has anything, but at `others`: the balance of all by block."""
+    """The state of a token of which no address has anything, but at `others`: the balance of all, by block."""
 
     def __init__(self, others: Mapping[int, int]) -> None:
         super().__init__()

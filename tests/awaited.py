@@ -19,6 +19,6 @@ def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def result_of(coroutine: Coroutine[Any, Any, T]) -> T:
-    """What it returns. In a thread of its own: that of an open browser has a running loop, and can have no second one."""
+    """What it returns. In a thread of its own: that of an open browser has a running loop, and can have no second."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()

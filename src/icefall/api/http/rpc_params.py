@@ -17,17 +17,19 @@ from icefall.wire.text.checksum_hex import ENCODINGS, encoding_name
 from icefall.wire.text.jsonscan import elements, members, string_of
 
 RpcParamType = ParamType[bytes]
-_PLAIN = re.compile(rb'"([^"\\\x80-\xff]*)"')
 _DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
 
 
+_text = msgspec.json.Decoder(str).decode
+
+
 def read_string(raw: bytes) -> str:
-    plain = _PLAIN.fullmatch(raw)
-    if plain:
-        return plain[1].decode()
     if raw[:1] != b'"':
         raise InvalidValue("a string")
-    return string_of(raw)
+    try:
+        return _text(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return string_of(raw)  # as the node reads what is not Unicode
 
 
 def _uint(bits: int) -> Callable[[bytes], int]:

@@ -60,7 +60,6 @@ def packed_owner(owners: Owners | None) -> bytes | None:
 
 
 @lru_cache(maxsize=1024)  # the same owners recur, in rows and in requests
-@lru_cache(maxsize=1024)
 def unpacked_owner(raw: bytes | None) -> Owners | None:
     return None if raw is None else unpack_owners(Unpacker(raw))
 

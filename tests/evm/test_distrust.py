@@ -1,7 +1,7 @@
 """What shows that a token is untrusted, and what audits left out, is rolled back with its block: a store that saw a
 block which was replaced knows what one knows that never saw it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -9,25 +9,36 @@ import pytest
 from tests.awaited import awaited
 from tests.evm.indexed import Log, open_store
 from tests.evm.test_untrusted_tokens import ANN, BEN, CONTRADICTIONS, TOKEN, StateOfOwner, audit, erc20, erc721
+from tests.metrics.synthetic import assembled
 
+from icefall.evm.auditing import audit as audit_module
 from icefall.evm.auditing import sample
 from icefall.evm.auditing.audit import Auditor
 from icefall.evm.deriving.packing import packed
 from icefall.evm.model import ZERO_ADDRESS, BlockRows
 from icefall.evm.packed import ResolvedBlock
 from icefall.evm.storing.store import ChainStore
+from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.state import StateCall
 
 ENGINES = pytest.mark.parametrize("engine", ["sqlite", "postgres"])
 INTERVAL = 5_000
+NUMBERS = {assembled(number, 0, ()).block.block_hash: number for number in range(10)}
 TRUSTED = None, None, False, "audited"
 
 
 class StateOfHolder(StateOfOwner):
-    """The state of a token that answers the same number to every question."""
+    """The state of a token of which nobody has anything, but at `others`: the balance of all by block."""
 
-    def __init__(self, balance: int) -> None:
+    def __init__(self, others: Mapping[int, int]) -> None:
         super().__init__()
-        self.owner = balance.to_bytes(20, "big")
+        self.others = others
+        self.asked: list[int] = []  # the block of each question
+
+    async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
+        blocks = [at if isinstance(at, int) else NUMBERS[at] for _, at in calls]
+        self.asked += blocks
+        return [self.others.get(block, 0).to_bytes(32, "big") for block in blocks]
 
 
 @asynccontextmanager
@@ -124,15 +135,16 @@ async def test_what_was_found_among_all_tokens_is_rolled_back(engine: str, tmp_p
 
 @ENGINES
 @awaited
-async def test_what_audits_left_out_is_rolled_back(
+async def test_what_audits_left_out_is_made_up_at_its_own_block_and_rolled_back(
     engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`auditedToBlock` is the newest block before the first of which not everything was compared."""
+    """`auditedToBlock` is the newest block before the first of which not everything was compared: comparisons at newer
+    blocks, also of all tokens, do not move it. Ann has one too many at block 3, and no more at block 4."""
     monkeypatch.setattr(sample, "PER_BLOCK", 0)
     holders = [ANN, BEN]
     blocks: Sequence[BlockRows] = [erc20(number, ZERO_ADDRESS, holders[number % 2], 0) for number in range(1, 6)]
     async with opened(tmp_path / f"a.{engine}") as store:
-        state = StateOfHolder(0)
+        state = StateOfHolder({3: 1})
         auditor = Auditor(store, state, INTERVAL, Log())
         await commit(store, *blocks[:2])
         await audit(auditor, store)
@@ -142,17 +154,46 @@ async def test_what_audits_left_out_is_rolled_back(
         await commit(store, *blocks[2:4])
         await audit(auditor, store)
         assert (auditor.audited_to(), auditor.dropped) == (2, 2)
-
         tip = store.tip()
         assert tip is not None
         await auditor.sweep(tip)
-        assert auditor.audited_to() == 4  # all tokens were compared since
+        assert (auditor.audited_to(), known(store)) == (2, TRUSTED)
+
+        state.asked.clear()
+        assert [await auditor.make_up(tip) for _ in range(3)] == [True, True, False]
+        assert list(dict.fromkeys(state.asked)) == [3, 4]
+        assert (auditor.audited_to(), known(store)) == (4, (None, 3, True, "logs"))
         await store.roll_back(3)
         await audit(auditor, store)
-        assert auditor.audited_to() == 2  # but at a block that is gone
+        assert auditor.audited_to() == 2  # they were made up for a batch that ended with a block that is gone
+        assert known(store) == (None, 3, True, "logs")
         await store.roll_back(2)
-        assert auditor.audited_to() == 2
+        assert (auditor.audited_to(), known(store)) == (2, TRUSTED)
+        state.others = {}
         await store.write(lambda tx: tx.run("update audit set credit = 1000"))
         await commit(store, *blocks[2:])
         await audit(auditor, store)
-        assert auditor.audited_to() == 5
+        assert (auditor.audited_to(), known(store)) == (5, TRUSTED)
+
+
+@ENGINES
+@awaited
+async def test_what_was_left_out_is_made_up_as_far_as_the_budget_goes(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A new block earns as much as it does for comparing all tokens."""
+    monkeypatch.setattr(sample, "PER_BLOCK", 0)
+    monkeypatch.setattr(audit_module, "FIRST_CREDIT", 0)
+    monkeypatch.setattr(audit_module, "SWEEP_CHECKS", 1)
+    async with opened(tmp_path / f"a.{engine}") as store:
+        auditor = Auditor(store, StateOfHolder({}), INTERVAL, Log())
+        await commit(store, *(erc20(number, ZERO_ADDRESS, BEN, 0) for number in range(1, 4)))
+        await audit(auditor, store)
+        assert auditor.audited_to() == 0
+        for number in range(3, 6):
+            tip = store.tip()
+            assert tip is not None
+            assert [await auditor.make_up(tip) for _ in range(2)] == [True, False]
+            assert auditor.audited_to() == number - 2
+            await commit(store, erc20(number + 1, ZERO_ADDRESS, BEN, 0))
+            await audit(auditor, store)

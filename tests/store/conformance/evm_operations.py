@@ -236,7 +236,8 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
         tx.rows(WRITES_SQL.unclaimed_words_of, {"address": address, "most": 3}),
         tx.rows("select * from slot_change"),
         tx.rows("select layout, layout_since, layout_standard from token where token = ?", (token,)),
-        tx.rows(AUDIT_SQL.dropped_from),
+        tx.rows(AUDIT_SQL.left_out, {"after": 8}),
+        tx.rows(AUDIT_SQL.audited_to),
         [row[:-1] for row in ended],
         tx.rows("select count(*) from earlier_layout"),
     ]
@@ -246,15 +247,15 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
         tx.rows("select words_dropped_since from token where token = ?", (token,)),
         tx.rows(WRITES_SQL.unclaimed_words_of, {"address": address, "most": 3}),
     ]
-    tx.run(AUDIT_SQL.put_swept_at, {"block": 9})
+    tx.run(AUDIT_SQL.put_left_out, {**checkpoint, "dropped_from": None})
+    tx.run(AUDIT_SQL.mark_differing, {"token": token, "block": 6})
     found += [
-        tx.rows(AUDIT_SQL.dropped_from),
+        tx.rows(AUDIT_SQL.audited_to),
         tx.rows("select differed_at, is_untrusted from token join token_trust using (token) where token = ?", (token,)),
     ]
     tx.run("update token set words_dropped_since = null, differed_at = null where token = ?", (token,))
     tx.run(ROLLBACK_SQL.drop_slot_history, {"token": token, "holder": token, "key": b"unclaimed"})
     tx.run("delete from audit where block = :block", checkpoint)
-    tx.run("delete from meta where name = 'audits_swept_at'")
     tx.run_many(ROLLBACK_SQL.drop_erc1155_history, [(-1, token, b"")])
     tx.run_many(WRITES_SQL.reread_token_later, [(-1,)])
     if is_embedded:  # elsewhere balances are columns of transfers, or in slot_change

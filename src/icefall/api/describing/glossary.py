@@ -203,7 +203,7 @@ FIELDS: dict[str, str] = {
     "isRunning": "Whether an indexer has reported within the last 30 seconds.",
     "blocksPerSecond": "Blocks stored per second over the last half minute.",
     "etaSeconds": "Seconds until it is synced at this rate; absent while nothing is stored.",
-    "auditedToBlock": "Block up to which token balances were compared with the contracts.",
+    "auditedToBlock": "Block up to which every comparison of token balances with the contracts was made that was due.",
     "auditsDropped": "How often a token was due for comparison and exceeded the budget, since the index began.",
     "wordsDropped": "Changed words of the storage of tokens that did not fit into the store, since the index began."
     " Such a token is audited: its `balanceSource` is not `storage`.",

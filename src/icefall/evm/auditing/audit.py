@@ -2,8 +2,9 @@
 
 Blocks are audited in order, each at its own state, so the result does not depend on how they arrived; sample.py
 chooses what is compared. A token that disagrees once is untrusted for all blocks: its balances come from state then,
-until the block that showed it is rolled back. Blocks whose state no upstream has any more are skipped, and count as
-dropped. After the last block every token is compared once more.
+until the block that showed it is rolled back. What exceeds the budget is left out, and made up later, at its own block.
+Blocks whose state no upstream has any more are skipped, and count as left out. After the last block every token is
+compared once more.
 """
 
 import asyncio
@@ -22,8 +23,9 @@ from icefall.upstream.evm.state import StateCall
 from icefall.upstream.meter import Clock
 
 SWEEP_CHECKS = 1_500  # comparisons of all tokens at the newest block that a new process may make,
-SWEEP_PER_BLOCK = 1  # and one more for every block since
+SWEEP_PER_BLOCK = 1  # and one more for every block since; as many of those that were left out
 _AT_ONCE = 400
+_ENDLESS = 1 << 62
 _OWNERS_KEPT = 4_096  # blocks, beside later ones: more than a reorganisation takes away
 _STATE_BLOCKS = 64  # behind the newest: their state every full node has
 POLL_S = 0.5
@@ -45,6 +47,20 @@ class Finding(NamedTuple):
     owner: bytes | None
 
 
+class _MakingUp:
+    """How far the comparisons are made up that were left out."""
+
+    def __init__(self) -> None:
+        self.credit = SWEEP_CHECKS  # below 0 after a block that has more
+        self.no_state_to = -1  # of blocks up to this one, none that is still left out has its state anywhere
+        self._earned_to: int | None = None
+
+    def earn(self, newest: int) -> None:
+        blocks = newest - self._earned_to if self._earned_to is not None else 0
+        self.credit = min(SWEEP_CHECKS, self.credit + SWEEP_PER_BLOCK * max(0, blocks))
+        self._earned_to = newest
+
+
 class Auditor:
     def __init__(self, store: ChainStore, state: StateSource, interval: int, log: AuditLog) -> None:
         self._store = store
@@ -54,16 +70,15 @@ class Auditor:
         self._sweep_credit = SWEEP_CHECKS
         self._swept: Tip | None = None  # at which block all tokens were compared
         self._sweep_after = 0  # the token at which the last sweep ended for lack of budget
-        self._sweep_began: Tip | None = None  # at which block the first tokens were compared that it goes on from
+        self._sampler_of_all = Sampler(store, interval, moves_max=_ENDLESS)  # for what was left out
+        self._making_up = _MakingUp()
         self._one_at_a_time = asyncio.Lock()
         self.checks = 0  # since the start
         self.dropped = 0  # tokens that were due at a block, and of which not everything could be compared
 
     def audited_to(self) -> int:
         """The block up to which every comparison was made that was due."""
-        rows = self._store.read(SQL.dropped_from, ())
-        at = self._checkpoint()[0]
-        return min(at, int(rows[0][0]) - 1) if rows else at
+        return int(self._store.read(SQL.audited_to, ())[0][0])
 
     def _checkpoint(self) -> tuple[int, int]:
         rows = self._store.read(SQL.checkpoint, ())
@@ -100,7 +115,7 @@ class Auditor:
                 "blocks not audited: no upstream has their state", first=first, last=last, error=str(missing)
             )
             findings = []
-            dropped = {first: len({check.token for _, check in checks})} if checks else {}
+            dropped = {checks[0][0]: len({check.token for _, check in checks})}
         block_hash = hashes.get(last) or self._store.block_hash(last)
 
         def change(tx: Transaction) -> list[Finding]:
@@ -127,6 +142,38 @@ class Auditor:
             self.checks += len(some)
         return found
 
+    # -- what was left out -------------------------------------------------------------------------------------
+
+    async def make_up(self, tip: Tip) -> bool:
+        """Make the comparisons that were left out of the oldest such block, at its own state. Return False if there is
+        none, or if the budget is spent."""
+        async with self._one_at_a_time:
+            return await self._make_up(tip)
+
+    async def _make_up(self, tip: Tip) -> bool:
+        this = self._making_up
+        this.earn(tip.number)
+        rows = self._store.read(SQL.left_out, {"after": this.no_state_to}) if this.credit > 0 else []
+        if not rows:
+            return False
+        number, checkpoint = rows[0]
+        (sample,) = self._sampler_of_all.over(number, number, _ENDLESS)
+        try:
+            findings = await self._compare([(number, check) for check in sample.checks], {number: sample.block_hash})
+        except NoState:  # not made up by this process
+            this.no_state_to = checkpoint
+            return True
+        this.credit -= len(sample.checks)
+
+        def change(tx: Transaction) -> list[Finding]:
+            if not _is_stored(tx, number, sample.block_hash):
+                return []
+            tx.run(SQL.put_left_out, {"block": checkpoint, "dropped_from": number + 1 if number < checkpoint else None})
+            return _put_findings(tx, findings, SQL.mark_differing)
+
+        self._report(await self._store.write(change))
+        return True
+
     # -- all tokens at the newest block ------------------------------------------------------------------------
 
     def is_swept(self, tip: Tip) -> bool:
@@ -146,7 +193,6 @@ class Auditor:
             self._sweep_credit = min(SWEEP_CHECKS, self._sweep_credit + earned)
         pending: list[tuple[int, StateCheck]] = []
         after = self._sweep_after
-        began = tip if not after or self._sweep_began is None else self._sweep_began
         for token, checks in self._sampler.all_tokens(tip.number, after):
             if self._sweep_credit < len(checks):
                 break
@@ -159,9 +205,7 @@ class Auditor:
         else:
             after = 0
         await self._compare_at_newest(pending, tip)
-        if not after:  # all of them were compared
-            await self._store.write(lambda tx: _put_swept(tx, began))
-        self._sweep_after, self._sweep_began, self._swept = after, began, tip
+        self._sweep_after, self._swept = after, tip
 
     async def _compare_at_newest(self, checks: Sequence[tuple[int, StateCheck]], tip: Tip) -> None:
         if checks:
@@ -186,12 +230,6 @@ def _is_stored(tx: Transaction, number: int, block_hash: bytes | None) -> bool:
     """Tell whether the block was not rolled back meanwhile: the ID of an address may belong to another one since."""
     rows = tx.rows(SQL.block_hash, {"block": number})
     return bool(rows) and rows[0][0] == block_hash
-
-
-def _put_swept(tx: Transaction, began: Tip) -> None:
-    """Note that all tokens were compared at a block or later: what audits up to it left out counts no more."""
-    if _is_stored(tx, began.number, began.block_hash):
-        tx.run(SQL.put_swept_at, {"block": began.number})
 
 
 def _findings(checks: Iterable[tuple[int, StateCheck]], results: Iterable[bytes | Reverted]) -> Iterator[Finding]:
@@ -237,6 +275,8 @@ async def audit_forever(auditor: Auditor, store: ChainStore, clock: Clock, log: 
             busy = tip is not None and await auditor.step(tip)
             if tip is not None and not busy and clock.now() - since >= QUIET_S and not auditor.is_swept(tip):
                 await auditor.sweep(tip)
+            if tip is not None and not busy:
+                busy = await auditor.make_up(tip)
             pause, problem = _PAUSE_S[0], ""
         except (UpstreamFailure, StoreError) as error:
             if str(error) != problem:
@@ -250,9 +290,11 @@ async def audit_forever(auditor: Auditor, store: ChainStore, clock: Clock, log: 
 
 
 async def finish_audits(auditor: Auditor, store: ChainStore) -> None:
-    """Audit every stored block, and all tokens at the newest one. UpstreamFailure where that cannot be done now."""
+    """Audit every stored block, all tokens at the newest one, and what was left out as far as the budget goes.
+    UpstreamFailure where that cannot be done now."""
     while (tip := store.tip()) is not None:
         if not await auditor.step(tip):
             if not auditor.is_swept(tip):
                 await auditor.sweep(tip)
-            return
+            if not await auditor.make_up(tip):
+                return

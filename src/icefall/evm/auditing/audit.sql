@@ -7,16 +7,18 @@ select block, credit from audit order by block desc limit 1;
 insert into audit (block, credit, dropped_from) values (:block, :credit, :dropped_from)
 on conflict (block) do update set credit = excluded.credit, dropped_from = excluded.dropped_from;
 
--- The first block of which not every comparison that was due was made, since all tokens were last compared.
--- name: dropped_from
-select dropped_from from audit
-where dropped_from > coalesce((select cast(value as bigint) from meta where name = 'audits_swept_at'), -1)
-order by dropped_from limit 1;
+-- The block up to which every comparison was made that was due.
+-- name: audited_to
+select coalesce(
+    (select dropped_from - 1 from audit where dropped_from >= 0 order by dropped_from limit 1),
+    (select max(block) from audit), -1);
 
--- The block at which, or after which, all tokens were compared once.
--- name: put_swept_at
-insert into meta (name, value) values ('audits_swept_at', cast(:block as text))
-on conflict (name) do update set value = excluded.value;
+-- The first block after one of which not every comparison was made, and the checkpoint of its batch.
+-- name: left_out
+select dropped_from, block from audit where dropped_from > :after order by dropped_from limit 1;
+
+-- name: put_left_out
+update audit set dropped_from = :dropped_from where block = :block;
 
 -- name: block_hash
 select hash from block where number = :block;
@@ -128,9 +130,9 @@ select 1 from token where token = :token and untrusted_since is null and differe
 update token set untrusted_since = :block
 where token = :token and (untrusted_since is null or untrusted_since > :block);
 
--- What is compared at the newest block depends on when blocks arrived: audits of blocks do not look at it.
+-- What is compared at the newest block, or made up, depends on when blocks arrived: audits of blocks do not look at it.
 -- name: mark_differing
-update token set differed_at = :block where token = :token and differed_at is null;
+update token set differed_at = :block where token = :token and (differed_at is null or differed_at > :block);
 
 -- Owners that were found long before. A later one stays beside it: a rollback may take away either.
 -- name: drop_older_state_owners

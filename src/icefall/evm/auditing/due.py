@@ -17,7 +17,7 @@ from icefall.evm.storing.rollback import unpack_touched
 SQL = load_statements("icefall.evm.auditing", "audit.sql")
 
 TOKENS_MAX = 64  # of a block: due by age, or by turn
-_MOVES_MAX = 2_048  # of a block, by standard
+MOVES_MAX = 2_048  # of a block, by standard
 _RUN_ROWS = 8_192  # of a run, by statement
 _NAMED_MAX = 16  # per token and block
 
@@ -87,8 +87,9 @@ class _BlockRun(NamedTuple):
 
 
 class DueTokens:
-    def __init__(self, reads: Reads, interval: int) -> None:
+    def __init__(self, reads: Reads, interval: int, moves_max: int) -> None:
         self._reads = reads
+        self._moves_max = moves_max  # of a block that are looked at, by standard
         self._interval = interval
 
     def of(self, first: int, last: int) -> dict[int, BlockDue]:
@@ -113,7 +114,7 @@ class DueTokens:
 
     def _moves(self, run: _BlockRun) -> _Moves | None:
         """The transfers by block; None where there are more than may be read at once."""
-        limit = run.limit(_MOVES_MAX + 1)
+        limit = run.limit(self._moves_max + 1)
         where = {"from_log": position_of(run.first, 0), "to_log": above(run.last) - 1, "count": limit}
         found = _Moves(defaultdict(list), set())
         for standard in STANDARDS:
@@ -124,8 +125,8 @@ class DueTokens:
             for at, *move in rows:
                 by_block[at >> BITS].append(Move(standard.number, *move))
             for block, moves in by_block.items():
-                found.by_block[block] += moves[:_MOVES_MAX]
-                if len(moves) > _MOVES_MAX:
+                found.by_block[block] += moves[: self._moves_max]
+                if len(moves) > self._moves_max:
                     found.cut.add(block)
         return found
 

@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from icefall.db.engine import Row
-from icefall.evm.auditing.due import SQL, TOKENS_MAX, BlockDue, Due, DueTokens, Key, Reads
+from icefall.evm.auditing.due import MOVES_MAX, SQL, TOKENS_MAX, BlockDue, Due, DueTokens, Key, Reads
 from icefall.evm.contract_calls import holding_call
 from icefall.evm.encoding import above, position_of, unpack_uint
 from icefall.evm.model import ZERO_ADDRESS
@@ -91,9 +91,9 @@ _Ahead = dict[tuple[int, int, int, Key], list[Row]]  # rows by standard, block, 
 
 
 class Sampler:
-    def __init__(self, reads: Reads, interval: int) -> None:
+    def __init__(self, reads: Reads, interval: int, moves_max: int = MOVES_MAX) -> None:
         self._reads = reads
-        self._due = DueTokens(reads, interval)
+        self._due = DueTokens(reads, interval, moves_max)
 
     def over(self, first: int, last: int, credit: int) -> list[BlockSample]:
         """The samples of consecutive blocks, at most LAG of them."""

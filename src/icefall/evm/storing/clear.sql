@@ -163,4 +163,4 @@ delete from call_tree;
 -- name: clear_marks
 delete from meta
 where name in (
-    'holders_to', 'logs_from', 'calls_from', 'webhook_outbox', 'audits_swept_at', 'messages_missing_below');
+    'holders_to', 'logs_from', 'calls_from', 'webhook_outbox', 'messages_missing_below');

@@ -53,7 +53,6 @@ _ROWS = (
     SQL.restore_trust,
     SQL.restore_trust_at_newest,
     SQL.drop_audit,
-    SQL.drop_swept_at,
     SQL.drop_state_owner,
 )
 _RESTATEMENTS = (

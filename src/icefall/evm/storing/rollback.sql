@@ -187,10 +187,6 @@ update token set untrusted_since = null where untrusted_since > :ancestor;
 -- name: restore_trust_at_newest
 update token set differed_at = null where differed_at > :ancestor;
 
--- All tokens were compared at a block that is gone: what audits of others left out counts again.
--- name: drop_swept_at
-delete from meta where name = 'audits_swept_at' and cast(value as bigint) > :ancestor;
-
 -- The tokens that a standard's transfers above the ancestor moved.
 -- name: moved_{standard}
 select distinct +token from {standard} where log_at >= :from_log;

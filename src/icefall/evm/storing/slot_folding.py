@@ -109,14 +109,17 @@ class SlotFolding:
     def _decoded(self, rows: BalanceChanges, tokens: Tokens) -> list[_TokenChanges]:
         ids, keys = self._ids, self._keys
         named: dict[bytes, list[tuple[bytes, Pair, str]]] = {token: [] for token in tokens}
+        known = {token: (ids(token), one.layout, named[token]) for token, one in tokens.items()}
         for change in rows.erc20_deltas:
-            address, holder = change.token, change.holder
-            if address in named and holder != ZERO_ADDRESS:
-                pair = ids(holder), ids(address)
-                key = keys.get(pair)
-                if key is None:
-                    key = keys[pair] = key_text(tokens[address].layout.slot_of(holder, 0))
-                named[address].append((holder, pair, key))
+            of_token, holder = known.get(change.token), change.holder
+            if of_token is None or holder == ZERO_ADDRESS:
+                continue
+            token, layout, names = of_token
+            pair = ids(holder), token
+            key = keys.get(pair)
+            if key is None:
+                key = keys[pair] = key_text(layout.slot_of(holder, 0))
+            names.append((holder, pair, key))
         found = []
         for address, one in tokens.items():
             token = self._ids(address)
@@ -155,7 +158,7 @@ class SlotFolding:
         unmoved: Set[Pair],
     ) -> None:
         erc20, changed, layout = self._folded.erc20, one.changed, one.layout
-        balances = self._folded.rows["erc20_balance"]
+        balances, is_part = self._folded.rows["erc20_balance"], layout.bits < _WHOLE
         for holder, pair, key in one.named:
             words, balance = changed.pop(key, None), erc20.get(pair)
             if words is None:
@@ -164,7 +167,7 @@ class SlotFolding:
                     erc20[pair] = self._first(one, pair, number, key, read)
                 continue
             before, after = int(words[0], 16), int(words[1], 16)
-            if layout.bits < _WHOLE:
+            if is_part:
                 before, after = layout.value_of(before), layout.value_of(after)
             if balance is None:
                 balance = self._first(one, pair, number, key, before)

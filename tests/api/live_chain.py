@@ -73,6 +73,7 @@ def deployed(node: Node) -> dict[str, bytes]:
     }
     for code in codes.values():
         node.run(Step(1, (Tx(0, None, code),), ""))
+    node.run(Step(1, (Tx(0, ADDRESSES[2], b"", 5),), ""))  # so that all are there in the newest two blocks
     return {name: created_address(ADDRESSES[0], nonce) for nonce, name in enumerate(codes)}
 
 

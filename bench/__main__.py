@@ -27,6 +27,7 @@ SUITES = {
     "lists": "lists over a million rows: first and last pages",
     "networks": "lists of a P-Chain with a million transactions: CPU beside endpoint 4, first and last pages",
     "explorer": "home page of the Explorer: first paint and bytes",
+    "exports": "icefall export of a million transfers, killed and continued: rows per CPU second, bytes, memory",
     "stores": "SQLite and the servers of --store: rows in, disk, and pages",
     "peers": "SQD, Ponder and ethereum-etl beside ours: transfers per second, CPU, memory, disk, and pages",
     "peers.avalanchego": "node API beside AvalancheGo, given by ICEFALL_TEST_AVALANCHEGO: CPU per request",

@@ -1,9 +1,11 @@
-"""Webhooks: the CPU of indexing and of matching alone with none, one and 100,000 watched addresses, and messages
-delivered to 100 receivers, of which none or ten hang, and to 150, of which none or 100 begin to hang together.
+"""Webhooks: the CPU of indexing and of matching alone with none, one and 100,000 watched addresses, of which none or
+100 occur in the chain, and messages delivered to 100 receivers, of which none or ten hang, and to 150, of which none or
+100 begin to hang together.
 
 Runs that are compared take turns, or run at the same time where they wait, so that other work on the machine slows
 both. ICEFALL_BENCH_BLOCKS and ICEFALL_BENCH_MESSAGES set how much, ICEFALL_BENCH_MESSAGES_PER_S how fast: on a busy
-machine, no faster than what is delivered when all are committed at once.
+machine, no faster than what is delivered when all are committed at once. ICEFALL_BENCH_WEBHOOKS=load, match, ingest or
+deliver runs one part alone.
 """
 
 import asyncio
@@ -13,7 +15,7 @@ import resource
 import shutil
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from multiprocessing.connection import Connection
@@ -43,21 +45,43 @@ from icefall.webhooks.registry import SQL, WebhookRegistry
 from icefall.webhooks.secrets import SecretBox, WebhookSecrets
 from icefall.wire.evm.geth_format import GETH
 
-BLOCKS, ROUNDS = 2_000, 2
+BLOCKS, ROUNDS = 2_000, 5
+
+
+class _Case(NamedTuple):
+    """How many webhooks there are, with how many addresses each; `occurring`: how many of them have one in which the
+    chain has transfers."""
+
+    webhooks: int
+    each: int
+    occurring: int = 0
+
+    def watched(self) -> Iterator[list[bytes]]:
+        """The addresses of each webhook."""
+        of_chain = TransferChain(PER_BLOCK, ADDRESSES).addresses
+        for webhook in range(self.webhooks):
+            places = range(webhook * self.each, (webhook + 1) * self.each)
+            addresses = [b"\xee" * 12 + place.to_bytes(8, "big") for place in places]
+            yield [of_chain[webhook], *addresses[1:]] if webhook < self.occurring else addresses
+
+
 CASES = {
-    "none": (0, 0),
-    "1 of 1 webhook": (1, 1),
-    "100,000 of 1,000 webhooks": (1_000, 100),
-}  # webhooks, addresses each
+    "none": _Case(0, 0),
+    "1 of 1 webhook": _Case(1, 1),
+    "100,000 of 1,000 webhooks": _Case(1_000, 100),
+    "100,000, of which 100 occur": _Case(1_000, 100, 100),
+}
+LOADS = 5
 MATCHED_BLOCKS, MATCHED_ROUNDS, WARM_BLOCKS = 50, 20, 100
 MESSAGES, PER_S = 10_000, 100
 _BODY = b'{"event":{"transaction":{"txHash":"0x00"}},"eventType":"address_activity"}' + b" " * 1500
 
 
 def run() -> None:
-    _match()
-    _ingest()
-    _deliver()
+    parts = {"load": _load, "match": _match, "ingest": _ingest, "deliver": _deliver}
+    chosen = os.environ.get("ICEFALL_BENCH_WEBHOOKS")
+    for part in [parts[chosen]] if chosen else parts.values():
+        part()
 
 
 def webhook_of(chain_id: str, url: str) -> Webhook:
@@ -100,24 +124,44 @@ def _ingest() -> None:
         config = Path(folder) / "icefall.toml"
         config.write_text(f'[[chain]]\nid = "{CHAIN_ID}"\nrpc = "{url}"\n')
         for _ in range(ROUNDS):
-            for name, (count, each) in CASES.items():
+            for name, case in CASES.items():
                 shutil.rmtree(Path(folder) / "data", ignore_errors=True)
-                asyncio.run(_watch(Path(folder) / "data", count, each))
+                asyncio.run(_watch(Path(folder) / "data", case))
                 least[name] = min(least[name], indexed(Path(folder), config, len(encoded) - 1).cpu)
     for name, cpu in least.items():
         print(f"  {name:<34}{cpu / transfers * 1e6:>20.1f}{cpu / least['none']:>9.3f}")
 
 
-async def _watch(data_dir: Path, count: int, each: int) -> None:
-    """Make webhooks of addresses that no transaction touches."""
+async def _watch(data_dir: Path, case: _Case) -> None:
     access = Access(data_dir)
-    for number in range(count):
-        await access.registry.add(webhook_of(str(CHAIN_ID), "https://127.0.0.1/"), _untouched(number, each))
+    for addresses in case.watched():
+        await access.registry.add(webhook_of(str(CHAIN_ID), "https://127.0.0.1/"), addresses)
     access.close()
 
 
-def _untouched(webhook: int, count: int) -> list[bytes]:
-    return [b"\xee" * 12 + (webhook * count + one).to_bytes(8, "big") for one in range(count)]
+# -- loading ---------------------------------------------------------------------------------------------------------
+
+
+def _load() -> None:
+    """The CPU that the indexer of a chain spends on its webhooks once, when it starts."""
+    print(f"webhooks: loading and starting those of a chain, the least of {LOADS} times")
+    for name, case in CASES.items():
+        with TemporaryDirectory() as folder:
+            asyncio.run(_watch(Path(folder), case))
+            least = min(asyncio.run(_loaded(Path(folder))) for _ in range(LOADS))
+        print(f"  {name:<34}{least * 1e3:>17.0f} ms")
+
+
+async def _loaded(data_dir: Path) -> float:
+    access = Access(data_dir)
+    began = time.process_time()
+    watched = WatchList(str(CHAIN_ID))
+    for webhook, _, addresses in await access.registry.changed(str(CHAIN_ID), 0):
+        watched.put(webhook, addresses)
+    await access.registry.put_start(watched.not_started(), 0)
+    spent = time.process_time() - began
+    access.close()
+    return spent
 
 
 # -- matching --------------------------------------------------------------------------------------------------------
@@ -139,35 +183,38 @@ def _match() -> None:
     encoded = list(chain.blocks(WARM_BLOCKS + MATCHED_BLOCKS))[WARM_BLOCKS:]
     transfers = sum(one.block.count(b'"0xa9059cbb') for one in encoded)
     parts = [(one.block, one.receipts, one.calls, one.diffs, GETH.name, GETH.name) for one in encoded]
-    lists: dict[str, WatchList | None] = {name: _watch_list(*case) for name, case in CASES.items()}
+    events = dict.fromkeys(CASES, 0)
+    lists: dict[str, WatchList | None] = {name: _watch_list(case) for name, case in CASES.items()}
     least = dict.fromkeys(CASES, float("inf"))
     for _ in range(MATCHED_ROUNDS):
         for name, watched in lists.items():
-            least[name] = min(least[name], _matched(parts, watched))
+            spent, events[name] = _matched(parts, watched)
+            least[name] = min(least[name], spent)
     print(f"webhooks: decoding and matching {transfers} transfers, the least of {MATCHED_ROUNDS} rounds")
-    print(f"  {'watched addresses':<34}{'CPU us per transfer':>20}{'of none':>9}")
+    print(f"  {'watched addresses':<34}{'CPU us per transfer':>20}{'of none':>9}{'events':>9}")
     for name, cpu in least.items():
-        print(f"  {name:<34}{cpu / transfers * 1e6:>20.1f}{cpu / least['none']:>9.3f}")
+        print(f"  {name:<34}{cpu / transfers * 1e6:>20.1f}{cpu / least['none']:>9.3f}{events[name]:>9}")
 
 
-def _watch_list(count: int, each: int) -> WatchList | None:
-    if not count:
+def _watch_list(case: _Case) -> WatchList | None:
+    if not case.webhooks:
         return None
     watched = WatchList(str(CHAIN_ID))
-    for number in range(count):
-        watched.put(webhook_of(str(CHAIN_ID), "").started(0), _untouched(number, each))
+    for addresses in case.watched():
+        watched.put(webhook_of(str(CHAIN_ID), "").started(0), addresses)
     return watched
 
 
-def _matched(parts: Sequence[Any], watched: WatchList | None) -> float:
+def _matched(parts: Sequence[Any], watched: WatchList | None) -> tuple[float, int]:
+    """The CPU seconds, and how many events there were."""
     known, decoder = ContractInfo(has_code=_Known(), probed=_Known()), DecoderState()
     began = time.process_time()
     chunk = decoder.verify((1, 1), parts, True, StoredRaw(matched=watched is not None), known)
     rest = range(len(chunk.derived), len(parts))
     rows = [*chunk.derived, *(decoder.derive((1, 1), rest, known) if rest else ())]
-    for block in from_bytes(to_bytes(rows)):
-        assert watched is None or not watched.events(block)
-    return time.process_time() - began
+    blocks = from_bytes(to_bytes(rows))
+    events = sum(len(watched.events(block)) for block in blocks) if watched is not None else 0
+    return time.process_time() - began, events
 
 
 # -- delivery ------------------------------------------------------------------------------------------------------

@@ -19,6 +19,6 @@ def awaited(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
 
 
 def result_of(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Return what the coroutine returns. It runs in a new thread: that of an open browser already has a running loop."""
+    """Return what the coroutine returns. It has a thread of its own: a browser leaves its loop running in ours."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from icefall.api.http.rpc_params import NodeBinder
+from icefall.api.node.schema.platform import AddressesParams
 from icefall.wire.text.jsonscan import (
     SCAN_MAX,
     JsonError,
@@ -158,3 +160,19 @@ def test_a_long_body_is_taken_all_the_same(more: bytes) -> None:
 def test_a_long_body_is_refused_in_other_words(data: bytes, words: str) -> None:
     with pytest.raises(JsonError, match=words):
         first_value(data)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b'{"addresses":["a","b"],"addresses":[null]}', ["a"]),
+        (b'{"addresses":["a","b"],"Addresses":[null,"c"]}', ["a", "c"]),
+        (b'{"addresses":["a","b"],"addresses":["c"],"addresses":["d",null,null]}', ["d", "b", ""]),
+        (b'{"addresses":["a"],"addresses":null,"addresses":[null]}', [""]),
+        (b'{"addresses":["a"],"addresses":[],"addresses":[null]}', [""]),
+        (b'{"addresses":[null,"a"]}', ["", "a"]),
+    ],
+)
+def test_null_in_a_list_that_is_given_again_is_what_was_there(raw: bytes, expected: list[str]) -> None:
+    """As AvalancheGo 1.14.2 answers platform.getBalance: Go's decoder writes into the slice that it has."""
+    assert NodeBinder(AddressesParams).from_json(raw).addresses == expected

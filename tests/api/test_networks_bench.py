@@ -10,5 +10,5 @@ def test_it_runs_on_a_short_chain(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     networks.run()
     rows = {line[:32].strip(): line[32:].split() for line in capsys.readouterr().out.splitlines()}
     for name in ("transactions", "transactions of an address", "UTXOs", "validators", "active validators", "rewards"):
-        first, beside, last, ratio = map(float, rows[name])
-        assert min(first, beside, last, ratio) > 0
+        assert len(rows[name]) == 5
+        assert min(map(float, rows[name])) > 0

@@ -17,6 +17,7 @@ HERE = Path(__file__).parent / "avacloud"
 CHAIN, ID = "anvil-1", "31337"
 TOKEN = {"address": "0x051c35FA78C63222976BCe3B1E72f19aF7d5ad38"}
 NFT = {"address": "0xc224Cf3A43BFd49ee69cE6b3BB9E95aD39364Cdf"}
+TRANSACTIONS, SIDES = "metrics.chains.getTeleporterMetrics", ("Source", "Destination", "Total")
 DAYS = (1_707_600_000, 1_711_500_000)
 
 
@@ -29,6 +30,10 @@ def calls() -> list[tuple[str, Any]]:
     requests += [
         ("metrics.chains.listTokenHoldersAboveThreshold", above | {"startTimestamp": DAYS[0], "endTimestamp": DAYS[1]})
     ]
+    holds = {"evmChainId": ID, "tokenType": "ERC20", "contractAddress": TOKEN["address"], "minBalance": "1"}
+    queries = [{"id": "holders", "type": "LatestBalance", "params": holds}]
+    requests += [("lookingGlass.compositeQuery", {"operator": "AND", "queries": queries, "pageSize": 3})]
+    requests += [(TRANSACTIONS, {"chainId": ID, "metric": f"teleporter{one}TxnCount"}) for one in SIDES]
     for metric in METRICS:
         of = {"chainId": ID, "metric": metric.camel_name}
         requests += [
@@ -57,6 +62,9 @@ def test_the_real_client_takes_every_series(tmp_path: Path) -> None:
         if method.startswith("metrics.chains.list") and method != "metrics.chains.list":
             assert len(said["pages"]) > 1
             assert all(page["addresses"] for page in said["pages"])
+    sent, received, both = (said["pages"][0]["result"]["value"] for said in results if said["method"] == TRANSACTIONS)
+    assert 0 < sent + received == both
+    assert sum(said["method"] == "lookingGlass.compositeQuery" and len(said["pages"]) > 1 for said in results) == 1
     for (method, request), said in zip(requests, results, strict=True):
         if method == "metrics.chains.getMetrics":
             points = [point for page in said["pages"] for point in page["results"]]

@@ -99,7 +99,12 @@ def test_liveness_and_health_answer_before_the_upstream_does(tmp_path: Path) -> 
             reply = server.ask("POST" if listener == "node" else "GET", path, call, listener=listener)
             assert (reply.status, reply.header("retry-after")) == (503, "1"), path
             assert b"is starting" in reply.body
-        assert server.ask("GET", "/v1/health-check", listener="data").status == 200
+        for path, listener in (
+            ("/v1/health-check", "data"),
+            ("/v1/live-check", "data"),
+            ("/v2/health-check", "metrics"),
+        ):
+            assert server.ask("GET", path, listener=listener).json()["status"] == "ok", path
         assert "is up" not in server.output()
         gate.opened.set()
         server.await_start()

@@ -47,7 +47,8 @@ TRANSFER = decoded(
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Tab]:
     folder: Path = tmp_path_factory.mktemp("decoded")
-    made_chain.put(folder, [made_chain.block(0), made_chain.erc20(1, made_chain.ANN, made_chain.BEN, 5)])
+    sent, burned = (1, made_chain.ANN, made_chain.BEN, 5), (2, made_chain.BEN, made_chain.ZERO_ADDRESS, 3)
+    made_chain.put(folder, [made_chain.block(0), made_chain.erc20(*sent), made_chain.erc20(*burned)])
     (folder / "icefall.toml").write_text(f'[[chain]]\nid = "{made_chain.ID}"\nrpc = ["http://127.0.0.1:9"]\n')
     with (
         serving("data", folder, f"--config-file={folder / 'icefall.toml'}") as server,
@@ -173,6 +174,29 @@ def test_calls_and_errors_are_decoded(explorer: Tab) -> None:
     assert explorer.findings() == []
 
 
+@pytest.mark.parametrize(
+    ("reason", "said", "cards"),
+    [
+        (
+            {"revertReason": "too late", "decodedError": decoded("Error(string)", value("", "string", "too late"))},
+            "too late",
+            [],
+        ),
+        ({"decodedError": decoded("Paused()")}, "Paused()", []),
+        ({"error": "execution reverted"}, "execution reverted", ["No ABI and no common signature names this error"]),
+    ],
+)
+def test_a_failure_has_a_card_only_where_there_is_more_to_say(
+    reason: dict[str, Any], said: str, cards: list[str], explorer: Tab
+) -> None:
+    answering(explorer, reason=reason | {"revertData": "0x" + "ab" * 68}, status="0")
+    explorer.open(PAGE)
+    assert explorer.text(".notice.bad") == f"Reverted: {said}"
+    shown = explorer.page.locator("section[aria-label^=Error]")
+    assert shown.count() == len(cards)
+    assert all(text in one for text, one in zip(cards, shown.all_inner_texts(), strict=True))
+
+
 def test_hostile_names_types_and_values_are_text(explorer: Tab) -> None:
     hostile = decoded(
         f"{MARKUP}{LONG}({LONG})",
@@ -200,6 +224,13 @@ def test_hostile_names_types_and_values_are_text(explorer: Tab) -> None:
         for width in (375, 1440):
             explorer.look(width, "light")
             assert explorer.overflow() <= 0
+
+
+def test_what_is_sent_to_the_zero_address_is_burned(explorer: Tab) -> None:
+    explorer.open(f"/chain/{made_chain.ID}/token/{TOKEN}")
+    burned, sent = explorer.page.locator("#tab-panel tbody tr").all_inner_texts()
+    assert "burn" in burned
+    assert "burn" not in sent
 
 
 def test_the_abi_of_a_contract_is_listed(explorer: Tab) -> None:

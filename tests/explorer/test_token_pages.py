@@ -69,8 +69,9 @@ def test_a_logo_of_the_list_is_shown_and_nothing_is_fetched_for_it(shared: Tab) 
     assert (logo.get_attribute("src") or "").startswith("data:image/svg+xml;base64,")
 
 
-def test_the_page_of_a_token_contract_has_its_name_as_title(shared: Tab) -> None:
-    shared.go(f"{L1}/address/{COIN}")
+@pytest.mark.parametrize("page", ["address", "contract"])
+def test_the_page_of_a_token_contract_has_its_name_as_title(page: str, shared: Tab) -> None:
+    shared.go(f"{L1}/{page}/{COIN}")
     assert shared.text("h1").strip() == "Alpha Dollar"
     assert COIN in shared.text(".page-head")
     assert "ADOL" in shared.page.title()

@@ -33,7 +33,7 @@ def test_a_link_is_valid_until_it_expires_and_for_its_file_alone() -> None:
     assert not ExportLinks(b"another").is_valid("job", "a.zip", 100, signature, 99.9)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\n=1", "\uff1d1+1", "\uff20SUM(A1)"])
 def test_names_of_tokens_are_no_formulas(text: str) -> None:
     where = TxLocation(1, bytes(32), 1_700_000_000, bytes(32))
     transfer = TransferRead(ERC20, where, 0, 0, 0, ADDRESS, ADDRESS, ADDRESS, 0, -0, 7, 8, 9)

@@ -319,7 +319,7 @@ def test_the_questions_of_the_page_are_answered(
     assert sum(transfers for _, _, transfers, _ in answers[1]) == len(naive(CHAIN).erc20)
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx"])
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\n=1", "\uff1d1+1", "\uff20SUM(A1)"])
 def test_text_that_anyone_may_write_is_no_formula(text: str) -> None:
     assert formats.guarded(text) == f"'{text}"
     assert formats.guarded(f"a{text}") == f"a{text}"

@@ -135,6 +135,16 @@ FIELDS = [
     HOST,
     b"Host: third\r\nX-A: one\r\nx-a: two\r\n",
     HOST + b"Content-Length: 5\r\nExpect: 100-continue\r\n",
+    HOST + b"Content-Length: 0\r\nExpect: 100-continue\r\n",
+    HOST + b"content-length:  7\r\nX-A: 1\r\n",
+    HOST + b"content-length:  123\r\nX-A: 1\r\n",
+    HOST + b"content-length:  123\r\nX-A: 2\r\n",
+    HOST + b"content-length:  0\r\nX-A: 1\r\n",
+    HOST + b"content-length:  1234567890123456789\r\nX-A: 1\r\n",
+    HOST + b"content-length:  +7\r\nX-A: 1\r\n",
+    HOST + b"content-length:  7\r\nContent-Length: 8\r\n",
+    HOST + b"content-length:  8\r\nContent-Length: 8\r\n",
+    HOST + b"content-length:  7\r\nTransfer-Encoding: chunked\r\n",
     HOST + b"Connection: close\r\n",
     HOST + b"Content-Length: x\r\n",
     HOST + b"X-Long: " + b"a" * 5000 + b"\r\n",
@@ -165,6 +175,17 @@ def test_heads_are_read_as_if_none_had_come_before(sent: list[tuple[bytes, bytes
             assert (outcome(found[0]), found[1]) == (outcome(fresh(head_bytes)), rest)
         with suppress(UnreadableRequest):
             assert outcome(reader.read(head_bytes)) == outcome(fresh(head_bytes))
+
+
+def test_a_body_of_another_length_behind_the_same_head_is_taken_whole() -> None:
+    reader = HeadReader({})
+    head = b"POST /a HTTP/1.1\r\n" + HOST + b"Content-Length: %d\r\nX-A: 1\r\n\r\n"
+    reader.read(head % 9)
+    for length in (10, 3, 0, 123_456):
+        body = b"\r\n\r\n"
+        found = reader.whole(head % length + body)
+        assert found is not None
+        assert (outcome(found[0]), found[1]) == (outcome(fresh(head % length)), body)
 
 
 def test_another_target_with_the_same_headers_is_taken_whole() -> None:

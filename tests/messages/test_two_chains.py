@@ -159,6 +159,14 @@ def is_indexed(server: Server, network: Network) -> bool:
     return True
 
 
+def transactions(server: Server, chain: str) -> tuple[int, ...]:
+    """How many transactions of a chain sent messages, received some, and both together."""
+    paths = (
+        f"/v2/chains/{chain}/teleporterMetrics/teleporter{one}TxnCount" for one in ("Source", "Destination", "Total")
+    )
+    return tuple(server.ask("GET", path, listener="metrics").json()["result"]["value"] for path in paths)
+
+
 def compare(server: Server, network: Network) -> list[dict[str, Any]]:
     until(lambda: is_indexed(server, network), "both chains are indexed")
     expected = network.expected()
@@ -184,6 +192,14 @@ def test_events_in_every_order_and_reorganisations_of_either_side(server: Server
         shown = next(found for found in compare(server, network) if found["messageId"] == one.id.hex())
         return shown["status"], shown["messageExecuted"], shown["receiptDelivered"]
 
+    def new_transactions() -> list[tuple[int, ...]]:
+        return [
+            tuple(now - then for now, then in zip(transactions(server, chain), earlier, strict=True))
+            for chain, earlier in before.items()
+        ]
+
+    compare(server, network)
+    before = {chain: transactions(server, chain) for chain in CHAINS}
     # Sent, sent again, then received and executed in one transaction.
     network.emit(sides(delivered)[0], [logs.sent(delivered)], [logs.raised(delivered, 77)], [logs.sent(delivered)])
     assert state(delivered) == ("pending", False, False)
@@ -209,6 +225,8 @@ def test_events_in_every_order_and_reorganisations_of_either_side(server: Server
     network.emit(sides(undone)[0], [logs.sent(undone)])
     network.emit(sides(undone)[1], [delivery(undone)])
     assert state(undone) == ("delivered", False, False)
+    # Counted by hand: sent, received and both. What raises a fee, executes later or brings a receipt is none of them.
+    assert new_transactions() == [(4, 2, 6), (2, 3, 5)]
     network.nodes[sides(undone)[1]].reorganise(1)
     assert state(undone) == ("pending", False, False)
     network.emit(sides(undone)[1], [delivery(undone)])
@@ -216,6 +234,7 @@ def test_events_in_every_order_and_reorganisations_of_either_side(server: Server
     assert state(undone) == ("delivered_source_not_indexed", False, False)
     network.nodes[sides(undone)[1]].reorganise(1)
     assert undone.id.hex() not in {one["messageId"] for one in compare(server, network)}
+    assert new_transactions() == [(4, 1, 5), (1, 3, 4)]
 
 
 def test_random_histories_equal_a_naive_join(server: Server, network: Network) -> None:

@@ -3,6 +3,7 @@
 import atexit
 import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,9 +12,11 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+import psycopg
 from tests.counterparts import missing
 from tests.made_once import made_once
 from tests.ports import hold_port, port_of
+from tests.tidy.source import ROOT
 from tests.waiting import until
 
 DEBIAN = Path("/usr/lib/postgresql")
@@ -160,3 +163,14 @@ def server_url() -> str:
 
 def new_prefix() -> str:
     return f"t{os.getpid()}_{next(_prefixes)}"
+
+
+def reader_role(prefix: str, chain_id: str) -> str:
+    """Creates the role that docs/scaling.md describes, with its words; the URL of the server for it."""
+    role = f"reader_{prefix}"
+    (grants,) = re.findall(r"```sql\n(grant .+?)```", (ROOT / "docs" / "scaling.md").read_text(), re.DOTALL)
+    text = re.sub(r"icefall_chain_\d+", f"icefall_chain_{chain_id}", grants).replace("icefall_", f"{prefix}_")
+    with psycopg.connect(server_url(), autocommit=True) as admin:
+        admin.execute(f"create role {role} login")
+        admin.execute(re.sub(r"to reader\b", f"to {role}", text))
+    return server_url().replace("postgres@", f"{role}@")

@@ -2,7 +2,6 @@
 store, so that any number of them answer alike."""
 
 import asyncio
-import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
@@ -15,9 +14,8 @@ from urllib.parse import quote
 import psycopg
 import pytest
 from tests.api.data_scene import chain_id, put_chains
-from tests.postgres.server import new_prefix, server_url
+from tests.postgres.server import new_prefix, reader_role, server_url
 from tests.server import Server, serving
-from tests.tidy.source import ROOT
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S, until
@@ -44,17 +42,6 @@ class Readers(NamedTuple):
     role_url: str
 
 
-def reader_role(prefix: str) -> str:
-    """Creates the role that docs/scaling.md describes, with its words; the URL of the server for it."""
-    role = f"reader_{prefix}"
-    (grants,) = re.findall(r"```sql\n(grant .+?)```", (ROOT / "docs" / "scaling.md").read_text(), re.DOTALL)
-    text = re.sub(r"icefall_chain_\d+", f"icefall_chain_{chain_id(CHAIN)}", grants).replace("icefall_", f"{prefix}_")
-    with psycopg.connect(server_url(), autocommit=True) as admin:
-        admin.execute(f"create role {role} login")
-        admin.execute(re.sub(r"to reader\b", f"to {role}", text))
-    return server_url().replace("postgres@", f"{role}@")
-
-
 @pytest.fixture(scope="module")
 def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
     """Two programs that share nothing but the store: one as its owner, the other in the role of a reader."""
@@ -69,7 +56,7 @@ def readers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Readers]:
         stores = stack.enter_context(closing(stores_of(config)))
         put_chain_configs(config, stores)
         stores.node_store().close()
-        url = reader_role(prefix)
+        url = reader_role(prefix, chain_id(CHAIN))
         servers = [
             stack.enter_context(serving("data", folder / name, f"--store={at}", settings[1], "--rate-limits=on"))
             for name, at in (("one", server_url()), ("other", url))

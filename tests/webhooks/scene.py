@@ -81,20 +81,24 @@ class Sends:
 
 
 class Scene:
-    """The stores of an installation with one chain, and everything that works on them."""
+    """The stores of an installation with one chain, and everything that works on them. Not `indexes`: the chain is
+    read alone, as `icefall webhooks` does on another machine."""
 
-    def __init__(self, folder: Path, stores: Stores | None = None) -> None:
+    def __init__(self, folder: Path, stores: Stores | None = None, *, indexes: bool = True) -> None:
         self.now = 1_000_000.0
         self.folder = folder
         self.stores = stores or Stores(folder)
-        self.stores.access_writer().ensure()
+        self._indexes = indexes
+        if indexes:
+            self.stores.access_writer().ensure()
         self.reader = self.stores.access_reader()
         self._written = ReopenedStore(self.stores.access_store)
         self.registry = WebhookRegistry(self.reader, self._written)
         self.messages = WebhookMessages(self.reader, self._written)
         self.secrets = WebhookSecrets(self.registry, SecretBox(folder / "webhook.key"), lambda: self.now)
         self.chain = EvmChain(ChainInfo(ID, CHAIN, TokenInfo("Ether €", "ETH", 18)), self.stores.chain_reader(ID))
-        self.open_chain()
+        if indexes:
+            self.open_chain()
 
     def open_chain(self) -> None:
         self.outbox = Outbox(ID, self.registry, lambda: self.now)
@@ -143,7 +147,8 @@ class Scene:
         )
 
     def close(self) -> None:
-        self.store.close()
+        if self._indexes:
+            self.store.close()
         self.chain.reader.close()
         self._written.close()
         self.reader.close()

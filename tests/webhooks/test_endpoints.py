@@ -13,10 +13,13 @@ from tests.waiting import until
 from tests.webhooks.receiver import Receiver, receiving
 from tests.webhooks.scene import ID, Scene, blocks
 
+from icefall.api.data.handlers.webhooks import SHOWN_ADDRESSES_MAX
+from icefall.webhooks.registry import ADDRESSES_MAX
 from icefall.webhooks.signing import signature_headers
 
 ADDRESSES = [f"0x{number:040d}" for number in range(11, 16)]  # without letters, which are answered in their case
 TOPIC = "0x" + "ab" * 32
+PIECE = 20_000  # addresses of one request
 ANY_URL = "http://127.0.0.1:1/hook"
 UNKNOWN = "11111111-2222-4333-8444-555555555555"
 ROWS = (
@@ -131,6 +134,29 @@ def test_addresses_are_added_removed_and_paged(server: Server) -> None:
     assert fewer["metadata"]["addresses"] == [ADDRESSES[3]]
     assert ask(server, "DELETE", path, {"addresses": [ADDRESSES[3]]}).status == 400
     assert result(server, "GET", path)["totalAddresses"] == 1
+
+
+def test_a_webhook_takes_a_hundred_thousand_addresses_in_bounded_pieces(server: Server) -> None:
+    every = [f"0x{number:040d}" for number in range(ADDRESSES_MAX)]
+    path = f"/{created(server, metadata={'addresses': every[:1]})['id']}/addresses"
+    assert ask(server, "PATCH", path, {"addresses": every[: PIECE + 1]}).status == 400
+    for first in range(0, ADDRESSES_MAX, PIECE):
+        more = result(server, "PATCH", path, {"addresses": every[first : first + PIECE]})
+        assert len(more["metadata"]["addresses"]) == SHOWN_ADDRESSES_MAX, "the answer is bounded too"
+    assert ask(server, "PATCH", path, {"addresses": [f"0x{ADDRESSES_MAX:040d}"]}).status == 400
+    listed: list[str] = []
+    query = "?pageSize=100"
+    with server.wire("data") as wire:
+        while query:
+            page = wire.send("GET", f"/v1/webhooks{path}{query}", {"Host": "127.0.0.1"}).json()
+            assert page["totalAddresses"] == ADDRESSES_MAX
+            listed += page["addresses"]
+            token = page.get("nextPageToken")
+            query = f"?pageSize=100&pageToken={token}" if token else ""
+    assert listed == every
+    for first in range(0, ADDRESSES_MAX, PIECE):  # one is left: a webhook has at least one
+        result(server, "DELETE", path, {"addresses": every[max(first, 1) : first + PIECE]})
+    assert result(server, "GET", path) == {"addresses": every[:1], "totalAddresses": 1}
 
 
 def test_secrets_are_made_once_and_rotated(server: Server, keys: dict[str, dict[str, str]]) -> None:

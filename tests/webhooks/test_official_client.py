@@ -155,17 +155,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-def called(server: Server, calls: list[tuple[str, Any]]) -> list[Any]:
-    """What the client returns: the pages of a list, else one answer. It refuses what does not fit its types."""
+def driven(server: Server, calls: list[tuple[str, Any]], *api_key: str) -> list[dict[str, Any]]:
+    """What the client makes of each answer. It refuses what does not fit its types."""
     done = subprocess.run(
-        [program("node"), "drive.js", server.url("data"), json.dumps(calls)],
+        [program("node"), "drive.js", server.url("data"), json.dumps(calls), *api_key],
         cwd=npm_project(CLIENT),
         text=True,
         capture_output=True,
         check=True,
         timeout=LIMIT_S,
     )
-    found = json.loads(done.stdout)
+    return list(json.loads(done.stdout))
+
+
+def called(server: Server, calls: list[tuple[str, Any]]) -> list[Any]:
+    """What the client returns: the pages of a list, else one answer."""
+    found = driven(server, calls)
     assert [one for one in found if "error" in one] == []
     return [one["pages"] for one in found]
 
@@ -206,3 +211,40 @@ def test_the_client_makes_and_manages_webhooks_of_all_types(server: Server) -> N
     assert {page["totalAddresses"] for page in addresses} == {3}
     assert fewer[0]["metadata"]["addresses"] == ADDRESSES[:2]
     assert [one[0]["status"] for one in ended] == ["inactive"] * 3
+
+
+def test_the_client_knows_the_error_of_every_operation(server: Server) -> None:
+    """Each is one of its classes, which it makes of the status and of a body that fits its schema."""
+    (made,) = called(server, [("webhooks.create", WANTED[0])])
+    known, unknown = {"id": made[0]["id"]}, {"id": "11111111-2222-4333-8444-555555555555"}
+    wrong = {"addressesChangeRequest": {"addresses": ["0x12"]}}
+    more = {"addressesChangeRequest": {"addresses": ADDRESSES[:1]}}
+    expected: list[tuple[str, Any, str]] = [
+        ("webhooks.create", WANTED[0] | {"chainId": "9"}, "BadRequest"),
+        ("webhooks.create", WANTED[0] | {"url": "http://10.0.0.1/"}, "BadRequest"),
+        ("webhooks.create", WANTED[1] | {"network": "mainnet"}, "BadRequest"),
+        ("webhooks.create", WANTED[2] | {"metadata": WANTED[2]["metadata"] | {"keys": ["NodeID-x"]}}, "BadRequest"),
+        ("webhooks.list", {"pageToken": "made-up"}, "BadRequest"),
+        ("webhooks.get", unknown, "NotFound"),
+        ("webhooks.update", known | {"updateWebhookRequest": {"url": "http://10.0.0.1/"}}, "BadRequest"),
+        ("webhooks.update", unknown | {"updateWebhookRequest": {"name": "x"}}, "NotFound"),
+        ("webhooks.deactivate", unknown, "NotFound"),
+        ("webhooks.addresses.add", known | wrong, "BadRequest"),
+        ("webhooks.addresses.add", unknown | more, "NotFound"),
+        ("webhooks.addresses.remove", known | wrong, "BadRequest"),
+        ("webhooks.addresses.remove", unknown | more, "NotFound"),
+        ("webhooks.addresses.list", known | {"pageToken": "made-up"}, "BadRequest"),
+        ("webhooks.addresses.list", unknown, "NotFound"),
+    ]
+    with_wrong_key: list[tuple[str, Any]] = [
+        ("webhooks.generateOrRotateSharedSecret", None),
+        ("webhooks.getSharedSecret", None),
+    ]
+    found = driven(server, [(name, request) for name, request, _ in expected])
+    assert [(one["method"], one.get("error", {}).get("name")) for one in found] == [
+        (name, error) for name, _, error in expected
+    ]
+    refused = driven(server, with_wrong_key, "made-up")
+    assert [one["error"]["name"] for one in refused] == ["Unauthorized"] * 2
+    assert len({name for name, *_ in (*expected, *with_wrong_key)}) == 10
+    assert all(one["error"]["message"] for one in (*found, *refused))

@@ -183,7 +183,7 @@ def links_page(title: str, config: Config) -> LinksPage:
 
 
 _STARTING = "Icefall is starting: the engine is not ready yet, it may be waiting for an upstream; try again later"
-_SERVED = ("/ext/health", "/v1/health-check")
+_SERVED = ("/ext/health", "/v1/health-check", "/v2/health-check", "/v1/live-check")
 
 
 class _StartingNode:

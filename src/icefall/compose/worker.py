@@ -25,7 +25,8 @@ from icefall.observe.log import Log
 from icefall.server.connection import HttpLimits
 from icefall.server.listener import Listener
 
-URGENT = ("/ext/health", "/v1/health-check", "/v2/health-check")  # answered before other requests
+# Answered before other requests.
+URGENT = ("/ext/health", "/v1/health-check", "/v2/health-check", "/v1/live-check")
 _OTHER_FILES = 256  # file descriptors that are not connections: stores, logs, sockets of our own
 
 

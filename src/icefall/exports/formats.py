@@ -12,7 +12,8 @@ import msgspec
 from icefall.errors import StartRefused
 from icefall.exports.tables import ExportColumn
 
-_FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+# With the full-width forms of the first four, which spreadsheets of some languages read as those.
+_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
 _ROW_GROUP = 50_000
 _PARQUET_NEEDS = "Parquet files need pyarrow: install icefall[parquet], or use --format=csv or jsonl"
 

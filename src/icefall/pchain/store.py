@@ -32,6 +32,7 @@ SQL = load("icefall.pchain", "writes.sql")
 _CLEAR = tuple(SQL.named(name) for name in SQL.names() if name.startswith("clear_"))
 _SIGN, _MODULUS = 1 << 63, 1 << 64
 _MEMBER = Layout(20, "uint64", "uint8")
+_PRIORITIES = {int(priority): priority for priority in Priority}
 _KEY_SIZE = 48
 _SIGNED = ("fee_excess", "l1_excess", "accrued_fees", "burned", "rewards_paid", "l1_fees")
 # Roles in `p_stake_owner`
@@ -60,8 +61,12 @@ def packed_owner(owners: Owners | None) -> bytes | None:
 
 
 @lru_cache(maxsize=1024)  # the same owners recur, in rows and in requests
+def unpacked_owners(raw: bytes) -> Owners:
+    return unpack_owners(Unpacker(raw))
+
+
 def unpacked_owner(raw: bytes | None) -> Owners | None:
-    return None if raw is None else unpack_owners(Unpacker(raw))
+    return None if raw is None else unpacked_owners(raw)
 
 
 @lru_cache(maxsize=1024)
@@ -342,7 +347,7 @@ def subnet_of(subnet_id: bytes, row: tuple[Any, ...], minting_period_s: int) -> 
     owner, seq, txid, asset_id, low, high, cap, validator_min, delegator_min, *converted = row
     rewards = RewardParameters(unsigned(low), unsigned(high), minting_period_s, unsigned(cap)) if txid else None
     minimums = unsigned(validator_min), unsigned(delegator_min)
-    return Subnet(subnet_id, unpack_owners(Unpacker(owner)), seq, txid, asset_id, rewards, *minimums, *converted)
+    return Subnet(subnet_id, unpacked_owners(owner), seq, txid, asset_id, rewards, *minimums, *converted)
 
 
 def staker_of_row(row: tuple[Any, ...]) -> tuple[PlatformStaker, int]:
@@ -359,7 +364,7 @@ def staker_of_row(row: tuple[Any, ...]) -> tuple[PlatformStaker, int]:
         start,
         unsigned(end),
         unsigned(reward),
-        Priority(priority),
+        _PRIORITIES[priority],
         shares,
         *owners,
         signer,

@@ -18,11 +18,13 @@ REMEMBERED_MAX = 1024  # connections whose last head is kept
 _REMEMBERED_SIZE_MAX = 8 << 10  # bytes of memory of a head that is kept
 _FIXED_SIZE = 1024  # bytes of memory of a request without headers
 _HEADER_SIZE = 192  # bytes of memory of an empty header: two byte strings, their place in a dict or list
+_DIGITS_MAX = 18  # of a Content-Length
 _TOKEN = rb"[!#$%&'*+\-.^_`|~0-9A-Za-z]"
 _HEADER = _TOKEN + rb"++:[\t -~\x80-\xff]*+\r\n"
 HEADER_LINE = re.compile(_HEADER)
 _HEAD = re.compile(rb"(" + _TOKEN + rb"++) ([!-~\x80-\xff]++) HTTP/([0-9])\.([0-9])\r\n((?:" + _HEADER + rb")*+)\r\n")
 _HOST = re.compile(rb"[!$%&'()*+,\-.:;=\[\]_~0-9A-Za-z]*")
+_LENGTH = re.compile(rb"\r\ncontent-length:[\t ]*([0-9]{1,%d})\r\n" % _DIGITS_MAX, re.IGNORECASE)
 _ESCAPE = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 _ABSOLUTE = re.compile(rb"[A-Za-z][A-Za-z0-9+.\-]*://([^/?]*)(.*)", re.DOTALL)
 
@@ -164,7 +166,7 @@ class RequestHead:
             return 0
         lengths = set(self._all(b"content-length"))
         (text,) = lengths if len(lengths) == 1 else (b"",)
-        if not text.isdigit() or len(text) > 18:
+        if not text.isdigit() or len(text) > _DIGITS_MAX:
             raise UnreadableRequest("the Content-Length is malformed")
         return int(text)
 
@@ -181,20 +183,33 @@ class RequestHead:
         options = {option.strip() for value in self._all(b"connection") for option in value.split(b",")}
         return b"close" not in options and (self.minor > 0 or b"keep-alive" in options)
 
+    def with_length(self, digits: bytes, lines: bytes) -> "RequestHead":
+        """Return the head with these lines, which announce a body of another length and are the same otherwise."""
+        head = object.__new__(RequestHead)
+        for name in RequestHead.__slots__:
+            setattr(head, name, getattr(self, name))
+        more = 2 * (len(lines) - len(self.lines))
+        head.lines, head._fields_size, head.size = lines, self._fields_size + more, self.size + more
+        head.fields, head._texts = {**self.fields, b"content-length": digits}, {}
+        head.length = int(digits)
+        return head
+
 
 class HeadReader:
-    """Reads the heads of one connection: clients repeat theirs, or ask for another target with the same headers.
+    """Reads the heads of one connection: clients repeat theirs, for a body of another length, or ask for another target
+    with the same headers.
 
     The last head is kept for that, if it is small. `remembering` has the readers that keep one, of all connections, the
     oldest first: beyond REMEMBERED_MAX the oldest one forgets its head.
     """
 
-    __slots__ = ("_bytes", "_head", "_remembering", "_scanned")
+    __slots__ = ("_bytes", "_digits", "_head", "_remembering", "_scanned")
 
     def __init__(self, remembering: "dict[HeadReader, None]") -> None:
         self._remembering = remembering
         self._bytes = b""
         self._head: RequestHead | None = None  # the last one
+        self._digits = 0, 0  # where the body's length is in it, if that is all that may differ in the next one
         self._scanned = 0  # bytes of the buffer that were searched for the end of a head
 
     def take(self, buffer: bytearray) -> RequestHead | None:
@@ -216,22 +231,45 @@ class HeadReader:
         return self.read(given)
 
     def read(self, given: bytes) -> RequestHead:
-        if self._head is not None and given == self._bytes:
+        if self._head is not None and self._end_of_same(given) == len(given):
             return self._head
         head = RequestHead(given, self._head)
         if head.size <= _REMEMBERED_SIZE_MAX:
             if self._head is None:
                 self._remember()
             self._bytes, self._head = given, head
+            is_plain = head.length is not None and not head.repeated and b"expect" not in head.fields
+            found = _LENGTH.search(given) if is_plain else None
+            self._digits = found.span(1) if found else (0, 0)
         return head
+
+    def _end_of_same(self, data: bytes) -> int:
+        """Return where the head ends with which `data` begins, if that is the last one but for the body's length, and 0
+        if it is not. What was read of the last one is then that of this one."""
+        if data.startswith(self._bytes):
+            return len(self._bytes)
+        begin, before = self._digits
+        if not begin or not data.startswith(self._bytes[:begin]):
+            return 0
+        stop = data.find(b"\r", begin, begin + _DIGITS_MAX + 1)
+        digits = data[begin:stop]
+        if stop < 0 or not digits.isdigit() or not data.startswith(self._bytes[before:], stop):
+            return 0
+        assert self._head is not None
+        end = stop + len(self._bytes) - before
+        lines = data[len(self._bytes) - len(self._head.lines) - 2 : end - 2]
+        self._head = self._head.with_length(digits, lines)
+        self._bytes, self._digits = data[:end], (begin, stop)
+        return end
 
     def whole(self, data: bytes) -> tuple[RequestHead, bytes] | None:
         """Return the head and what follows it, of data that begins with the last head, or is a head and nothing else.
 
         Other data gives None.
         """
-        if self._head is not None and data.startswith(self._bytes):
-            return self._head, data[len(self._bytes) :]
+        end = self._end_of_same(data) if self._head is not None else 0
+        if self._head is not None and end:
+            return self._head, data[end:]
         if data.find(END_OF_HEAD) != len(data) - len(END_OF_HEAD):
             return None
         try:

@@ -88,11 +88,13 @@ def input_id(txid: bytes, output_index: int) -> bytes:
     return sha256(output_index.to_bytes(8, "big") + txid).digest()
 
 
+@lru_cache(maxsize=16384)  # what callers ask about recurs; texts of no ID are not kept
 def id_from_text(text: str) -> bytes:
     """The 32 bytes of an ID's text."""
     return sized(cb58.decode(text[:_TEXT_SIZE_MAX]), ID_SIZE)
 
 
+@lru_cache(maxsize=16384)
 def short_id_from_text(text: str) -> bytes:
     """The 20 bytes of a short ID's text."""
     return sized(cb58.decode(text[:_TEXT_SIZE_MAX]), SHORT_ID_SIZE)

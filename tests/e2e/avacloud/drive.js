@@ -1,10 +1,10 @@
 // The official client against the chain data interface: every call it is given, all pages walked.
-// Usage: node drive.js <base url> <calls as JSON: [[method, request], ...]>. Prints one JSON array: what came back.
+// Usage: node drive.js <base url> <calls as JSON: [[method, request], ...]> [API key]. Prints one JSON array: what came back.
 // The client checks every answer against its own schemas and throws where one does not fit.
 import { AvaCloudSDK } from '@avalabs/avacloud-sdk';
 
 const [serverURL, calls] = [process.argv[2], JSON.parse(process.argv[3])];
-const sdk = new AvaCloudSDK({ serverURL, retryConfig: { strategy: 'none' } });
+const sdk = new AvaCloudSDK({ serverURL, apiKey: process.argv[4], retryConfig: { strategy: 'none' } });
 
 const results = [];
 for (const [method, request] of calls) {

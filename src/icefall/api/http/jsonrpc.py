@@ -152,7 +152,8 @@ class RpcService:
         return self._silent(envelope, RpcOutcome(body, method, error))
 
     async def _result(self, method: RpcMethod, key: ResultKey, params: Any) -> bytes | msgspec.Raw:
-        stamp = None if method.row.repeatable is never else self._cache.stamp()
+        """Make a result, from the moment on at which a kept one was looked for."""
+        stamp = None if method.row.repeatable is never else self._cache.moment
         found = await method.call(params)
         result = found if type(found) is msgspec.Raw else _encode(found)
         if stamp is not None and method.row.repeatable(params):

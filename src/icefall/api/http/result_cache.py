@@ -38,16 +38,16 @@ class ResultCache:
         self._version = version
         self._clock = clock
         self._size_max = size_max
-        self._stamp = ResultStamp(0, 0)
+        self.moment = ResultStamp(0, 0)  # at which a result was looked for last
         self._results: dict[ResultKey, bytes] = {}
         self._size = 0
 
     def find(self, key: ResultKey) -> bytes | None:
         """The result of a call that was made already; drops what is not valid any more."""
         stamp = self.stamp()
-        if stamp != self._stamp:
+        if stamp != self.moment:
             self._results.clear()
-            self._stamp, self._size = stamp, 0
+            self.moment, self._size = stamp, 0
         return self._results.get(key)
 
     def stamp(self) -> ResultStamp:
@@ -58,6 +58,6 @@ class ResultCache:
         """Keep a result that was made from `stamp` on, if that is the moment of the others."""
         size = len(key[1]) + len(result) + _OVERHEAD
         fits = len(result) <= _RESULT_SIZE_MAX and self._size + size <= self._size_max
-        if stamp.version and stamp == self._stamp and fits and key not in self._results:
+        if stamp.version and stamp == self.moment and fits and key not in self._results:
             self._results[key] = result
             self._size += size

@@ -17,17 +17,19 @@ from icefall.wire.text.checksum_hex import ENCODINGS, encoding_name
 from icefall.wire.text.jsonscan import elements, members, string_of
 
 RpcParamType = ParamType[bytes]
-_PLAIN = re.compile(rb'"([^"\\\x80-\xff]*)"')
 _DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
 
 
+_text = msgspec.json.Decoder(str).decode
+
+
 def read_string(raw: bytes) -> str:
-    plain = _PLAIN.fullmatch(raw)
-    if plain:
-        return plain[1].decode()
     if raw[:1] != b'"':
         raise InvalidValue("a string")
-    return string_of(raw)
+    try:
+        return _text(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return string_of(raw)  # as the node reads what is not Unicode
 
 
 def _uint(bits: int) -> Callable[[bytes], int]:
@@ -162,18 +164,20 @@ class NodeBinder:
     def __init__(self, params: type[msgspec.Struct], ignored: Sequence[str] = ()) -> None:
         self.params = params
         self.types: dict[str, RpcParamType] = {}
-        self._by_key: dict[str, tuple[str, RpcParamType]] = {}
+        self._by_key: dict[str, tuple[str, RpcParamType, bool]] = {}  # field, type, whether it is a list
         hints = get_type_hints(params, include_extras=True)
         for field in msgspec.structs.fields(params):
             param_type: RpcParamType = param_type_in(hints[field.name])
             self.types[field.encode_name] = param_type
             if field.encode_name not in ignored:
-                self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = (field.name, param_type)
+                known = field.name, param_type, param_type in _LISTS
+                self._by_key[field.encode_name] = self._by_key[field.encode_name.lower()] = known
         self._none = params()
 
     def from_json(self, raw: bytes) -> Any:
         """Make the struct of JSON-RPC params, empty when they are left out. Unknown keys are ignored, case does not
-        matter, the last wins; null says nothing, but of lists, which it empties."""
+        matter, the last wins; null says nothing, but of lists, which it empties. In a list that is given again, null
+        is what was there before."""
         if not raw or raw == b"null":
             return self._none
         if raw[:1] == b"[":
@@ -184,14 +188,20 @@ class NodeBinder:
         if raw[:1] != b"{":
             raise InvalidValue("an object")
         given: dict[str, Any] = {}
+        slots: dict[str, list[Any]] = {}  # of lists; the node keeps them when a shorter list follows
         for key, value in members(raw):
             known = self._by_key.get(key) or self._by_key.get(key.lower())
-            if known is not None:
-                name, param_type = known
-                if value != b"null":
-                    given[name] = param_type.read(value)
-                elif name in given and param_type in _LISTS:
-                    del given[name]
+            if known is None:
+                continue
+            name, param_type, is_list = known
+            if value != b"null":
+                given[name] = param_type.read(value)
+                if is_list:
+                    slots[name] = _put_over(slots.get(name, []), given[name], value)
+                    given[name] = slots[name][: len(given[name])]
+            elif is_list:
+                given.pop(name, None)
+                slots.pop(name, None)
         return self.params(**given) if given else self._none
 
     def from_query(self, query: str) -> Any:
@@ -207,6 +217,16 @@ class NodeBinder:
             if known is not None and known[1] is STRINGS:
                 given.setdefault(known[0], []).append(unquote_plus(value, errors="replace"))
         return self.params(**given) if given else self._none
+
+
+def _put_over(slots: list[Any], items: list[Any], raw: bytes) -> list[Any]:
+    """Put items into the slots of a list that was given before. Null changes nothing; an empty list begins anew."""
+    if not slots or not items:
+        return items
+    for at, one in enumerate(elements(raw)[: len(slots)]):
+        if one == b"null":
+            items[at] = slots[at]
+    return items + slots[len(items) :]
 
 
 def _unescapes(pair: str) -> bool:

@@ -2,6 +2,7 @@
 import { h } from "./dom.js";
 import { data } from "./api.js";
 import { badge, clip, empty } from "./parts.js";
+import { uploadBox } from "./abi-upload.js";
 import { raw } from "./decoded.js";
 import { contractPath, proxyOf } from "./proxy.js";
 import { short } from "./format.js";
@@ -16,22 +17,22 @@ const GROUPS = [
 export async function interfaceList(chain, address, signal) {
   const { abi } = await data(`${contractPath(chain, address)}/abi`, {}, signal);
   const proxy = abi.length ? null : await proxyOf(chain, address, signal);
-  if (proxy)
-    return h(
-      "p.state",
-      {},
-      "No ABI of this proxy was added here. It is decoded by that of ",
-      h("a.mono", { href: `#/chain/${encodeURIComponent(chain)}/contract/${proxy.implementation}?tab=abi` }, short(proxy.implementation)),
-      ", if there is one.",
-    );
-  if (!abi.length) {
-    return empty("No ABI of this contract was added here. It is decoded by common signatures (icefall abi add adds one).");
-  }
+  return h("div.list", {}, abi.length ? declared(abi) : missing(chain, proxy), uploadBox(chain, address, abi.length > 0, signal));
+}
+
+const declared = (abi) => [
+  GROUPS.map(([name, isOf]) => group(name, abi.filter(isOf))),
+  raw("ABI as JSON", h("pre.data", { tabindex: "0" }, clip(JSON.stringify(abi, null, 1), 200000))),
+];
+
+function missing(chain, proxy) {
+  if (!proxy) return empty("No ABI of this contract was added here. It is decoded by common signatures.");
   return h(
-    "div.list",
+    "p.state",
     {},
-    GROUPS.map(([name, isOf]) => group(name, abi.filter(isOf))),
-    raw("ABI as JSON", h("pre.data", { tabindex: "0" }, clip(JSON.stringify(abi, null, 1), 200000))),
+    "No ABI of this proxy was added here. It is decoded by that of ",
+    h("a.mono", { href: `#/chain/${encodeURIComponent(chain)}/contract/${proxy.implementation}?tab=abi` }, short(proxy.implementation)),
+    ", if there is one.",
   );
 }
 

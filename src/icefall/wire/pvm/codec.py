@@ -30,13 +30,25 @@ from icefall.wire.pvm.parts import (
     unpack_list,
     unpack_output,
 )
-from icefall.wire.pvm.types import BlockType, PlatformBlock, PlatformGenesis, PlatformTx, PlatformUtxo, UnsignedTx
+from icefall.wire.pvm.types import (
+    BlockType,
+    PlatformBlock,
+    PlatformGenesis,
+    PlatformTx,
+    PlatformUtxo,
+    StakeableOutput,
+    UnsignedTx,
+)
 
+_VERSION_SIZE = len(VERSION_BYTES)
 _COMMON = Layout(32, "uint64")
 _UTXO_HEAD = Layout(32, "uint32", 32, "type")
+_PLAIN_UTXO = Layout(_VERSION_SIZE, 32, "uint32", 32, "type", "uint64", "uint64")
+_STAKEABLE_UTXO = Layout(_VERSION_SIZE, 32, "uint32", 32, "type", "uint64", "type", "uint64", "uint64")
+_UTXO_TYPE = slice(70, 74)
+_STAKEABLE = u32(StakeableOutput.type_id)
 _BLOCK_TYPES = {int(block_type): block_type for block_type in BlockType}
 _TIMED = frozenset({BlockType.BANFF_PROPOSAL, BlockType.BANFF_ABORT, BlockType.BANFF_COMMIT, BlockType.BANFF_STANDARD})
-_VERSION_SIZE = len(VERSION_BYTES)
 
 # The node's names of what stands in a place of a transaction, and of what does not stand there alone.
 _INTERFACES = {
@@ -147,6 +159,16 @@ def unpack_utxo(raw: bytes) -> PlatformUtxo:
     utxo = _unpack_utxo(source)
     source.finish()
     return utxo
+
+
+def held_in_utxo(raw: bytes) -> tuple[bytes, int, bytes, int, int, int]:
+    """Read what a stored UTXO holds, without its owners: transaction ID, output index, asset ID, until when it can only
+    be staked (0: it is no stakeable output), amount, and locktime of its owners."""
+    if raw[_UTXO_TYPE] == _STAKEABLE:
+        _, txid, output_index, asset_id, _, stakeable_until, _, amount, locktime = _STAKEABLE_UTXO.unpack_from(raw)
+        return txid, output_index, asset_id, stakeable_until, amount, locktime
+    _, txid, output_index, asset_id, _, amount, locktime = _PLAIN_UTXO.unpack_from(raw)
+    return txid, output_index, asset_id, 0, amount, locktime
 
 
 def pack_utxo(utxo: PlatformUtxo) -> bytes:

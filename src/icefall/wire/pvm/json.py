@@ -61,7 +61,7 @@ def _tx(tx: t.PlatformTx, naming: ChainNaming) -> str:
         ]
     )
     credentials = ",".join([_credential(credential) for credential in tx.credentials])
-    return f'{{"unsignedTx":{{{fields}}},"credentials":[{credentials}],"id":"{cb58.encode(tx.txid)}"}}'
+    return f'{{"unsignedTx":{{{fields}}},"credentials":[{credentials}],"id":"{id_text(tx.txid)}"}}'
 
 
 def _credential(credential: Credential) -> str:

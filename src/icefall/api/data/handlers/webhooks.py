@@ -38,6 +38,7 @@ from icefall.webhooks.secrets import WebhookSecrets
 from icefall.webhooks.signing import standard_secret
 
 SHOWN_ADDRESSES_MAX = 1_000  # in a webhook; its own list has all
+_ADDRESS_SIZE = 20
 _WEBHOOKS, _ADDRESSES = "webhooks", "webhookAddresses"
 
 
@@ -191,14 +192,18 @@ async def _with_addresses(registry: WebhookRegistry, caller: CurrentCaller, webh
 async def list_addresses(
     params: WebhookAddressesParams, registry: WebhookRegistry, caller: CurrentCaller, paging: Paging
 ) -> WebhookAddressPage:
+    """The total is counted for the first page: of 100,000 addresses that takes forty times as long as a page."""
     webhook = await _with_addresses(registry, caller, params.id)
-    after = paging.after(_ADDRESSES, params) or b""
+    cursor = paging.after(_ADDRESSES, params) or b""
+    after, counted = cursor[:_ADDRESS_SIZE], cursor[_ADDRESS_SIZE:]
     found = await registry.addresses(webhook.id, after, params.page_size + 1)
     page = found[: params.page_size]
+    total = int.from_bytes(counted, "big") if counted else await registry.count_addresses(webhook.id)
+    token: str | UnsetType = UNSET
+    if len(found) > len(page):
+        token = paging.token(_ADDRESSES, params, page[-1] + total.to_bytes(4, "big"))
     return WebhookAddressPage(
-        next_page_token=paging.token(_ADDRESSES, params, page[-1]) if len(found) > len(page) else UNSET,
-        addresses=[address_text(one) for one in page],
-        total_addresses=await registry.count_addresses(webhook.id),
+        next_page_token=token, addresses=[address_text(one) for one in page], total_addresses=total
     )
 
 

@@ -22,9 +22,9 @@ from icefall.node.chains import Chains
 from icefall.pchain.reading import PlatformReader
 from icefall.wire.ids import PLATFORM_CHAIN, id_text
 from icefall.wire.packer import VERSION_BYTES
-from icefall.wire.pvm.codec import unpack_utxo
+from icefall.wire.pvm.codec import held_in_utxo, unpack_utxo
 from icefall.wire.pvm.parts import pack_transferable_output
-from icefall.wire.pvm.types import PlatformOutput, PlatformUtxo, StakeableOutput
+from icefall.wire.pvm.types import PlatformOutput, StakeableOutput
 from icefall.wire.text import checksum_hex
 from icefall.xchain.ownership import UINT64_MAX
 from icefall.xchain.store import NEWEST, StoredUtxo
@@ -34,6 +34,7 @@ _PIECE = 1024
 _ATTEMPTS = 3
 
 _Amounts = dict[bytes, int]
+_Held = tuple[bytes, int, bytes, int, int, int]  # as `held_in_utxo` reads it
 
 
 async def get_utxos(params: OutputsParams, chain: PlatformReader, addresses: AddressParser, chains: Chains) -> Outputs:
@@ -51,8 +52,8 @@ async def get_utxos(params: OutputsParams, chain: PlatformReader, addresses: Add
 
 async def get_balance(params: AddressesParams, chain: PlatformReader, addresses: AddressParser) -> PlatformBalance:
     owners = [await addresses.parse(text) for text in params.addresses]
-    utxos = await _all_utxos(chain, sorted(set(owners)))
-    unlocked, stakeable, not_stakeable = _by_lock(utxos, int(time.time()))
+    held = [held_in_utxo(raw) for raw in await _all_utxos(chain, sorted(set(owners)))]
+    unlocked, stakeable, not_stakeable = _by_lock(held, int(time.time()))
     total: _Amounts = defaultdict(int)
     for amounts in (stakeable, not_stakeable, unlocked):
         for asset_id, amount in amounts.items():
@@ -67,11 +68,11 @@ async def get_balance(params: AddressesParams, chain: PlatformReader, addresses:
         unlockeds=_texts(unlocked),
         locked_stakeables=_texts(stakeable),
         locked_not_stakeables=_texts(not_stakeable),
-        utxo_ids=[UtxoReference(id_text(utxo.txid), utxo.output_index) for utxo in utxos] or None,
+        utxo_ids=[UtxoReference(id_text(txid), output_index) for txid, output_index, *_ in held] or None,
     )
 
 
-async def _all_utxos(chain: PlatformReader, owners: list[bytes]) -> list[PlatformUtxo]:
+async def _all_utxos(chain: PlatformReader, owners: list[bytes]) -> list[bytes]:
     """Every UTXO of the owners, once. Read in bounded pieces, and from the start again when a block was executed
     meanwhile; the last try is in one piece per address."""
     for attempt in range(_ATTEMPTS):
@@ -81,7 +82,7 @@ async def _all_utxos(chain: PlatformReader, owners: list[bytes]) -> list[Platfor
         for owner in owners:
             found.update([(utxo.utxo_id, utxo.raw) for utxo in await _utxos_of(chain, owner, whole=is_last)])
         if is_last or (await chain.ledger()).height == height:
-            return [unpack_utxo(raw) for raw in found.values()]
+            return list(found.values())
     raise AssertionError("the last try always returns")
 
 
@@ -97,18 +98,15 @@ async def _utxos_of(chain: PlatformReader, owner: bytes, *, whole: bool) -> list
         await asyncio.sleep(0)
 
 
-def _by_lock(utxos: Iterable[PlatformUtxo], now_s: int) -> tuple[_Amounts, _Amounts, _Amounts]:
+def _by_lock(held: Iterable[_Held], now_s: int) -> tuple[_Amounts, _Amounts, _Amounts]:
     """Sum what is unlocked, what is locked but can be staked, and what is locked, each by asset."""
     unlocked: _Amounts = defaultdict(int)
     stakeable: _Amounts = defaultdict(int)
     not_stakeable: _Amounts = defaultdict(int)
-    for utxo in utxos:
-        output = utxo.output
-        locked_until = output.locktime if isinstance(output, StakeableOutput) else 0
-        inner = output.output if isinstance(output, StakeableOutput) else output
-        usable = stakeable if locked_until > now_s else unlocked
-        amounts = not_stakeable if inner.owners.locktime > now_s else usable
-        amounts[utxo.asset_id] = min(UINT64_MAX, amounts[utxo.asset_id] + inner.amount)
+    for _, _, asset_id, stakeable_until, amount, locktime in held:
+        usable = stakeable if stakeable_until > now_s else unlocked
+        amounts = not_stakeable if locktime > now_s else usable
+        amounts[asset_id] = min(UINT64_MAX, amounts[asset_id] + amount)
     return unlocked, stakeable, not_stakeable
 
 

@@ -147,6 +147,7 @@ def _delegator(staker: PlatformStaker, addresses: AddressParser) -> DelegatorDet
     )
 
 
+@lru_cache(maxsize=4096)  # owners recur: those of a validator in every answer
 def _owner(owner: Owners | Committee, addresses: AddressParser) -> OwnerDetails:
     locktime = owner.locktime if isinstance(owner, Owners) else 0
     return OwnerDetails(str(locktime), str(owner.threshold), [addresses.text(at) for at in owner.addresses])

@@ -98,7 +98,7 @@ export async function render({ params, query, signal, remember }) {
     found.isContract
       ? later(async () => proxyNote(key, await proxyOf(key, address, signal)), { rows: 1 })
       : null,
-    found.isContract ? later(() => contractCard(base, key, address, signal)) : null,
+    found.isContract ? later(async () => contractCard(await maybe(data(base, {}, signal)), key, address, signal)) : null,
     h(
       "div.columns",
       {},
@@ -137,7 +137,7 @@ export async function render({ params, query, signal, remember }) {
       (tab) => remember({ tab }),
     ),
   );
-  return { title: found.token ? tokenName(found.token) : `Address ${address.slice(0, 10)}…`, content };
+  return { title: titleOf(key, address, found), content };
 }
 
 // Opened on demand; the code is drawn in this page.
@@ -150,25 +150,29 @@ function qrButton(address) {
   return box;
 }
 
-// A token is known by its name; any other address by its digits.
-function addressHead(chain, address, { token, isContract }, ...links) {
-  const picture = identicon(address, 22);
+// The operator's label, else what a contract calls itself; any other address is known by its digits.
+function nameOf(chain, address, { token, contract }) {
   const label = labelOf(chain, address);
-  if (label)
-    return header(
-      isContract ? "Contract" : "Address",
-      [picture, " ", clip(label, 80)],
-      id(address, { full: true, what: "address", isQuiet: true }),
-      token && h("a", { href: tokenPage(chain, token) }, `Token page, ${token.ercType}`),
-      ...links,
-    );
-  if (!token)
-    return header(isContract ? "Contract" : "Address", [picture, " ", id(address, { full: true, what: "address" })], ...links);
+  if (label) return label;
+  const own = token || contract;
+  return own?.name || own?.symbol || (token && "Unnamed token");
+}
+
+export function titleOf(chain, address, about) {
+  if (about.token && !labelOf(chain, address)) return tokenName(about.token);
+  return nameOf(chain, address, about) || `${about.isContract ? "Contract" : "Address"} ${address.slice(0, 10)}…`;
+}
+
+// `about`: {isContract, token, contract}, of which those that are known.
+export function addressHead(chain, address, about, ...links) {
+  const { token, isContract } = about;
+  const name = nameOf(chain, address, about);
+  const shown = (quiet) => id(address, { full: true, what: "address", isQuiet: quiet });
   return header(
-    "Token contract",
-    [picture, " ", clip(token.name || token.symbol || "Unnamed token", 80)],
-    id(address, { full: true, what: "address", isQuiet: true }),
-    h("a", { href: tokenPage(chain, token) }, `Token page, ${token.ercType}`),
+    token ? "Token contract" : isContract ? "Contract" : "Address",
+    [identicon(address, 22), " ", name ? clip(name, 80) : shown(false)],
+    name && shown(true),
+    token && h("a", { href: tokenPage(chain, token) }, `Token page, ${token.ercType}`),
     ...links,
   );
 }
@@ -187,12 +191,11 @@ async function kindOf(chain, address, signal) {
   };
 }
 
-export async function contractCard(base, chain, address, signal) {
-  const [contract, deployment] = await Promise.all([
-    maybe(data(base, {}, signal)),
-    maybe(data(path`/v1/chains/${chain}/contracts/${address}/transactions:getDeployment`, {}, signal)),
-  ]);
+export async function contractCard(contract, chain, address, signal) {
   if (!contract) return null;
+  const deployment = await maybe(
+    data(path`/v1/chains/${chain}/contracts/${address}/transactions:getDeployment`, {}, signal),
+  );
   const made = contract.deploymentDetails;
   const tx = deployment?.nativeTransaction;
   return card(

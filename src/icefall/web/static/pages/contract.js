@@ -1,29 +1,27 @@
 // A contract: what it is, who deployed it, what it did, its functions that read, its code and its interface.
 import { h } from "../dom.js";
-import { chainOf, data, path } from "../api.js";
+import { chainOf, data, maybe, path } from "../api.js";
 import { codeShown, readFunctions } from "../contract-state.js";
 import { interfaceList } from "../interface.js";
 import { proxyNote, proxyOf } from "../proxy.js";
 import { logList } from "../logs.js";
 import { transferColumns, txColumns } from "../columns.js";
-import { crumbs, header, id, later, list, tabs, to } from "../parts.js";
-import { contractCard } from "./address.js";
+import { crumbs, later, list, tabs, to } from "../parts.js";
+import { addressHead, contractCard, titleOf } from "./address.js";
 
 export async function render({ params, query, signal, remember }) {
   const chain = await chainOf(params.chain);
   const key = chain.chainId;
   const base = path`/v1/chains/${key}/addresses/${params.address}`;
+  const contract = await maybe(data(base, {}, signal));
+  const about = { isContract: true, contract, token: contract?.ercType === "UNKNOWN" ? null : contract };
   const content = h(
     "div.page",
     {},
     crumbs(["Home", "#/"], [chain.chainName || key, to.chain(key)], ["Contract"]),
-    header(
-      "Contract",
-      id(params.address, { full: true, what: "address" }),
-      h("a", { href: to.address(key, params.address) }, "Balances and activity"),
-    ),
+    addressHead(key, params.address, about, h("a", { href: to.address(key, params.address) }, "Balances and activity")),
     later(async () => proxyNote(key, await proxyOf(key, params.address, signal)), { rows: 1 }),
-    later(() => contractCard(base, key, params.address, signal)),
+    later(() => contractCard(contract, key, params.address, signal)),
     tabs(
       "What the contract did",
       [
@@ -68,5 +66,5 @@ export async function render({ params, query, signal, remember }) {
       (tab) => remember({ tab }),
     ),
   );
-  return { title: `Contract ${params.address.slice(0, 10)}…`, content };
+  return { title: titleOf(key, params.address, about), content };
 }

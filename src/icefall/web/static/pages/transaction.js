@@ -171,14 +171,21 @@ async function inputCard(tx, { base, signal }) {
   );
 }
 
+// Why it failed. Values of the error, and data that nothing here can name, follow in a card of their own.
 async function revertNotice(asked, { key, token }) {
   const reason = await asked;
-  if (!reason || !(reason.revertReason || reason.error || reason.decodedError)) return null;
-  const named = reason.decodedError && errorShown(reason.decodedError, { chain: key, token });
-  const text = reason.revertReason || reason.error;
+  const error = reason?.decodedError;
+  if (!reason || !(reason.revertReason || reason.error || error)) return null;
+  const values = error?.parameters.length ? errorShown(error, { chain: key, token }) : null;
+  const isUnknown = !error && reason.revertData;
   return [
-    h("p.notice.bad", {}, h("strong", {}, "Reverted: "), clip(reason.revertReason || reason.decodedError?.signature || text, 500)),
-    (named || reason.revertData) &&
-      card("Error", named, reason.revertData && rawData("Raw error data", reason.revertData, !reason.decodedError)),
+    h("p.notice.bad", {}, h("strong", {}, "Reverted: "), clip(reason.revertReason || error?.signature || reason.error, 500)),
+    isUnknown &&
+      card(
+        "Error data",
+        h("p.quiet", {}, "No ABI and no common signature names this error. An ABI of the contract that reverted would."),
+        rawData("Data", reason.revertData, true),
+      ),
+    values && card("Error", values, reason.revertData && rawData("Raw error data", reason.revertData)),
   ];
 }

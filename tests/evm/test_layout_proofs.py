@@ -1,24 +1,35 @@
 """Layouts proven on real clients: those that a contract's code shows are found, all others are refused."""
 
-from collections.abc import Iterator
+import asyncio
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.awaited import awaited
 from tests.evm.adversarial.nodes import ADDRESSES, Node, anvil, geth
 from tests.evm.adversarial.scenario import Step, Tx
+from tests.evm.indexed import open_store
 from tests.evm.liars.assembler import deployment
 from tests.evm.liars.contracts import READS, clone_code, proxy_code, run_data, token_code
+from tests.metrics.synthetic import address, assembled, native
 from tests.upstream.evm_scene import RecordingLog
 
+from icefall.evm.deriving.packing import packed
+from icefall.evm.indexing.token_layouts import TokenLayouts
 from icefall.evm.layouts.formulas import Order, StorageLayout
 from icefall.evm.layouts.proof import CannotProve, Prover, Refused, SeenKey
-from icefall.evm.model import ERC20, ERC721, ERC1155
+from icefall.evm.model import ERC20, ERC721, ERC1155, Erc20Delta
+from icefall.upstream.client import UpstreamDown, UpstreamFailure
+from icefall.upstream.evm.errors import Reverted
+from icefall.upstream.evm.state import At, StateCall
 from icefall.upstream.evm.upstream import EvmUpstream
 from icefall.wire.evm.hashes import created_address
 
 HOLDER = bytes.fromhex("11" * 20)
 WHOLE = 256
+WHOLE_SLOT = StorageLayout(ERC20, Order.KEY_FIRST, bytes(32), 0, WHOLE, 0)
 # By name: order, base (None: in a namespace), offset, bits, shift.
 PROVEN: dict[str, tuple[Order, int | None, int, int, int]] = {
     "openzeppelin 4": (Order.KEY_FIRST, 0, 0, WHOLE, 0),
@@ -165,3 +176,49 @@ async def test_a_node_without_overrides_proves_nothing(deployed: Deployed) -> No
         with pytest.raises(CannotProve):
             await proofs.prove(deployed.reads["vyper"])
         assert proofs.prover.calls == made  # it is not tried again
+
+
+class FailingProver:
+    """Proves a layout, but at every third try, and has no state."""
+
+    def __init__(self) -> None:
+        self.tries = 0
+        self.proven: Counter[bytes] = Counter()
+
+    async def prove(self, seen: SeenKey, at: At) -> StorageLayout | Refused:
+        self.tries += 1
+        await asyncio.sleep(0)
+        if self.tries % 3 == 0:
+            raise UpstreamDown("no answer in time")
+        self.proven[seen.token] += 1
+        return Refused("its slot is no known formula") if seen.token[0] % 2 else WHOLE_SLOT
+
+    async def head(self) -> int:
+        return 1
+
+    async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
+        raise AssertionError(calls)
+
+
+@awaited
+async def test_proofs_outlast_the_failure_of_others(tmp_path: Path) -> None:
+    """A block names many new tokens, and an upstream under load never answers all their calls in one try."""
+    tokens = [address(number) for number in range(100, 140)]
+    made = assembled(1, 1, (native(1, 0, HOLDER, tokens[0], 1),))
+    rows = packed(msgspec.structs.replace(made, erc20_deltas=tuple(Erc20Delta(token, HOLDER, 1) for token in tokens)))
+    store, prover = open_store(tmp_path / "chain.sqlite"), FailingProver()
+    layouts, failures = TokenLayouts(store, prover, prover), 0
+    while failures < len(tokens):
+        layouts.trim()
+        try:
+            await layouts.prepare([rows])
+        except UpstreamFailure:
+            layouts.forget()
+            failures += 1
+        else:
+            break
+    assert 0 < failures < len(tokens)
+    assert prover.proven == Counter(tokens)
+    found = {one.token: one.layout is None for one in (await layouts.advance(rows)).layouts}
+    assert found == {token: bool(token[0] % 2) for token in tokens}
+    store.close()

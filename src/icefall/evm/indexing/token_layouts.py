@@ -30,11 +30,15 @@ from icefall.upstream.evm.errors import Aborted, NoState, Reverted
 from icefall.upstream.evm.state import At, ContractCall, StateCall
 
 _CONTRACTS_CACHED = 100_000
+_PROOFS_CACHED = 10_000
 _HOLDERS_CACHED = 100_000
 _WORD_TEXT = 72  # bytes of a changed word at least: its key and its value, in quotes
 _PROOFS_AT_ONCE = 8
 _KEYS = re.compile(rb'"0x[0-9a-f]{2}([0-9a-f]{62})": *"')  # of changed words, without the first byte
 OWNERS_ASKED_MAX = 1_000  # in a block: of NFTs that it names without a change; the tokens of others become untrusted
+
+
+_Proof = tuple[bytes, bytes]  # a token and the hash of the block at whose state it was proven
 
 
 class LayoutProver(Protocol):
@@ -78,18 +82,21 @@ class TokenLayouts:
         self._prover = prover
         self._state = state
         self._known: dict[bytes, _Known] = {}
-        self._proofs: dict[bytes, StorageLayout | None] = {}  # made ahead, of tokens that are first seen
+        self._proofs: dict[_Proof, StorageLayout | None] = {}  # of tokens that are first seen
         self._named: set[HeldKey] = set()  # those whom blocks have named: all are stored, or will be before they matter
         self._words: dict[bytes, int] = {}  # at most so many words of the token are stored without a known holder
 
     def forget(self) -> None:
+        """Forget the blocks, not the proofs, which hold wherever the block of their state is stored. A block can name
+        hundreds of new tokens, and an upstream that fails once in as many calls would never get past it."""
         self._known.clear()
-        self._proofs.clear()
         self._words.clear()
         self._named.clear()
 
     def trim(self) -> None:
         """Bound the memory, only when every block it has seen is stored."""
+        if len(self._proofs) > _PROOFS_CACHED:
+            self._proofs.clear()
         if len(self._known) > _CONTRACTS_CACHED:
             self._known.clear()
             self._words.clear()
@@ -112,16 +119,17 @@ class TokenLayouts:
         new: dict[bytes, PackedBlock] = {}
         for rows in blocks:
             for token in _tokens(rows):
-                if not self._known[token].is_token and token not in self._proofs:
+                if not self._known[token].is_token:
                     new.setdefault(token, rows)
         at_once = asyncio.Semaphore(_PROOFS_AT_ONCE)
 
         async def prove(token: bytes, rows: PackedBlock) -> None:
             async with at_once:
                 with suppress(CannotProve):
-                    self._proofs[token] = await self._proven(token, rows)
+                    self._proofs[token, rows.block.block_hash] = await self._proven(token, rows)
 
-        await gather_or_cancel(prove(token, rows) for token, rows in new.items())
+        unproven = {at: rows for at, rows in new.items() if (at, rows.block.block_hash) not in self._proofs}
+        await gather_or_cancel(prove(token, rows) for token, rows in unproven.items())
 
     # -- block by block ----------------------------------------------------------------------------------------
 
@@ -134,9 +142,10 @@ class TokenLayouts:
         tokens = _tokens(rows)
         for token in tokens:
             if not self._known[token].is_token:
-                self._known[token] = _Known(True, self._proofs.get(token))
-                if token in self._proofs:
-                    found.append(FoundLayout(token, rows.block.number, self._proofs.pop(token), is_other=False))
+                proof = token, rows.block.block_hash
+                self._known[token] = _Known(True, self._proofs.get(proof))
+                if proof in self._proofs:
+                    found.append(FoundLayout(token, rows.block.number, self._proofs[proof], is_other=False))
         texts: dict[bytes, list[bytes]] = {}
         others: dict[bytes, list[bytes]] = {}
         for token, standards in tokens.items():

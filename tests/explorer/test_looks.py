@@ -106,6 +106,8 @@ def test_a_page_without_content_says_what_to_do(shared: Tab) -> None:
     for address, words in (
         (f"{L1}/tx/{hash_text}", ["on all chains", "Operations"]),
         (f"{L1}/address/0x12", ["a digit may be missing"]),
+        (f"{L1}/block/99999", ["Search for 99999 on all chains"]),
+        ("/chain/no-such-chain", ["Search for no-such-chain on all chains"]),
         ("/no/such/page", ["the home page"]),
     ):
         shared.go(address)

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser
-from tests.explorer.browser import Tab, needs_chromium
+from tests.explorer.browser import SCREENSHOTS, THEMES, WIDTHS, Tab, needs_chromium
 from tests.explorer.recorded_network import C_ID, X_ID, RecordedNetwork, recorded_network
 
 pytestmark = needs_chromium
 
-LOOKS = [("light", 1440), ("dark", 375)]
+ALL_LOOKS = [(theme, width) for theme in THEMES for width in WIDTHS]
+LOOKS = ALL_LOOKS if SCREENSHOTS else [("light", 1440), ("dark", 375)]
 PRIMARY = "11111111111111111111111111111111LpoYY"
 
 

@@ -23,7 +23,9 @@ from icefall.upstream.evm.state import StateCall
 from icefall.upstream.meter import Clock
 
 SWEEP_CHECKS = 1_500  # comparisons of all tokens at the newest block that a new process may make,
-SWEEP_PER_BLOCK = 1  # and one more for every block since; as many of those that were left out
+SWEEP_PER_BLOCK = 1  # and one more for every block since
+MADE_UP_CHECKS = 1_500  # comparisons that were left out, and that may be made up at once,
+MADE_UP_PER_S = 5  # and so many more for every second in which nothing else is due
 _AT_ONCE = 400
 _ENDLESS = 1 << 62
 _OWNERS_KEPT = 4_096  # blocks, beside later ones: more than a reorganisation takes away
@@ -47,20 +49,6 @@ class Finding(NamedTuple):
     owner: bytes | None
 
 
-class _MakingUp:
-    """How far the comparisons are made up that were left out."""
-
-    def __init__(self) -> None:
-        self.credit = SWEEP_CHECKS  # below 0 after a block that has more
-        self.no_state_to = -1  # of blocks up to this one, none that is still left out has its state anywhere
-        self._earned_to: int | None = None
-
-    def earn(self, newest: int) -> None:
-        blocks = newest - self._earned_to if self._earned_to is not None else 0
-        self.credit = min(SWEEP_CHECKS, self.credit + SWEEP_PER_BLOCK * max(0, blocks))
-        self._earned_to = newest
-
-
 class Auditor:
     def __init__(self, store: ChainStore, state: StateSource, interval: int, log: AuditLog) -> None:
         self._store = store
@@ -71,7 +59,8 @@ class Auditor:
         self._swept: Tip | None = None  # at which block all tokens were compared
         self._sweep_after = 0  # the token at which the last sweep ended for lack of budget
         self._sampler_of_all = Sampler(store, interval, moves_max=_ENDLESS)  # for what was left out
-        self._making_up = _MakingUp()
+        self._credit_to_make_up: float = MADE_UP_CHECKS  # below 0 after a block that has more
+        self._no_state_to = -1  # of blocks up to this one, none of which something is left out has its state anywhere
         self._one_at_a_time = asyncio.Lock()
         self.checks = 0  # since the start
         self.dropped = 0  # tokens that were due at a block, and of which not everything could be compared
@@ -144,16 +133,19 @@ class Auditor:
 
     # -- what was left out -------------------------------------------------------------------------------------
 
-    async def make_up(self, tip: Tip) -> bool:
+    def idle(self, seconds: float) -> None:
+        """Allow more of what was left out, after a time in which nothing was due."""
+        self._credit_to_make_up = min(MADE_UP_CHECKS, self._credit_to_make_up + MADE_UP_PER_S * seconds)
+
+    async def make_up(self) -> bool:
         """Make the comparisons that were left out of the oldest such block, at its own state. Return False if there is
         none, or if the budget is spent."""
         async with self._one_at_a_time:
-            return await self._make_up(tip)
+            return await self._make_up()
 
-    async def _make_up(self, tip: Tip) -> bool:
-        this = self._making_up
-        this.earn(tip.number)
-        rows = self._store.read(SQL.left_out, {"after": this.no_state_to}) if this.credit > 0 else []
+    async def _make_up(self) -> bool:
+        has_credit = self._credit_to_make_up > 0
+        rows = self._store.read(SQL.left_out, {"after": self._no_state_to}) if has_credit else []
         if not rows:
             return False
         number, checkpoint = rows[0]
@@ -161,9 +153,9 @@ class Auditor:
         try:
             findings = await self._compare([(number, check) for check in sample.checks], {number: sample.block_hash})
         except NoState:  # not made up by this process
-            this.no_state_to = checkpoint
+            self._no_state_to = checkpoint
             return True
-        this.credit -= len(sample.checks)
+        self._credit_to_make_up -= len(sample.checks)
 
         def change(tx: Transaction) -> list[Finding]:
             if not _is_stored(tx, number, sample.block_hash):
@@ -276,7 +268,7 @@ async def audit_forever(auditor: Auditor, store: ChainStore, clock: Clock, log: 
             if tip is not None and not busy and clock.now() - since >= QUIET_S and not auditor.is_swept(tip):
                 await auditor.sweep(tip)
             if tip is not None and not busy:
-                busy = await auditor.make_up(tip)
+                busy = await auditor.make_up()
             pause, problem = _PAUSE_S[0], ""
         except (UpstreamFailure, StoreError) as error:
             if str(error) != problem:
@@ -287,6 +279,7 @@ async def audit_forever(auditor: Auditor, store: ChainStore, clock: Clock, log: 
             continue
         if not busy:
             await clock.sleep(POLL_S)
+            auditor.idle(POLL_S)
 
 
 async def finish_audits(auditor: Auditor, store: ChainStore) -> None:
@@ -296,5 +289,5 @@ async def finish_audits(auditor: Auditor, store: ChainStore) -> None:
         if not await auditor.step(tip):
             if not auditor.is_swept(tip):
                 await auditor.sweep(tip)
-            if not await auditor.make_up(tip):
+            if not await auditor.make_up():
                 return

@@ -5,20 +5,14 @@ import { clip } from "./parts.js";
 const link = (href, text) => h("a.in-text", { href }, text);
 const home = () => ["Begin at ", link("#/", "the home page"), "."];
 
-// The longest part of an address is what the reader looks for: a hash, an address, an ID.
-function wanted(hash) {
-  const parts = hash.replace(/^#\/?/, "").split("?")[0].split("/");
-  const longest = parts.reduce((best, part) => (part.length > best.length ? part : best), "");
-  try {
-    return decodeURIComponent(longest);
-  } catch {
-    return longest;
-  }
+// The longest parameter of a page is what the reader looks for: a hash, an address, an ID. A chain is it only alone.
+function wanted({ chain = "", ...others }) {
+  return Object.values(others).reduce((best, one) => (one.length > best.length ? one : best), "") || chain;
 }
 
-// `status`: of the answer that failed, undefined where there was none.
-export function advice(status, hash = location.hash) {
-  const text = wanted(hash);
+// `status`: of the answer that failed, undefined where there was none. `params`: of the page.
+export function advice(status, params) {
+  const text = wanted(params);
   const search = text.length > 3 && [
     "Search for ",
     link(`#/search/${encodeURIComponent(text)}?all`, clip(text, 24)),

@@ -57,7 +57,7 @@ export async function balances(base, chain, signal, held) {
         name: "Token",
         cell: (row) =>
           row.address
-            ? [tokenMark(chain, row), row.balanceValue && !row.isListed ? [" ", badge("not listed")] : null]
+            ? [tokenMark(chain, row), row.balanceValue && !row.isListed && h("span.phone-row", {}, " ", badge("not listed"))]
             : h("strong", {}, row.name),
       },
       {

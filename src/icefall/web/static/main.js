@@ -105,7 +105,7 @@ async function show() {
     ({ title, content } = await module.render({ params, query, signal, remember }));
   } catch (error) {
     if (signal.aborted) return;
-    content = notShown(error, show);
+    content = notShown(error, show, params);
     title = "Not loaded";
   } finally {
     clearTimeout(waiting);
@@ -127,9 +127,9 @@ function isTyping() {
   return document.activeElement?.id === "search";
 }
 
-function notShown(error, again) {
+function notShown(error, again, params) {
   const title = header("Icefall", NOT_SHOWN[error.status] || "This page could not be loaded");
-  const todo = later(async () => (await import("./advice.js")).advice(error.status), { rows: 2 });
+  const todo = later(async () => (await import("./advice.js")).advice(error.status, params), { rows: 2 });
   return h("div.page", {}, title, h("section.card", {}, failure(error, again), todo));
 }
 

@@ -13,7 +13,7 @@ export async function render() {
         "section.card",
         {},
         empty("The address may be mistyped, or the page needs an interface that this installation does not offer."),
-        advice(404),
+        advice(404, {}),
       ),
     ),
   };

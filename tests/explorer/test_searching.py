@@ -169,6 +169,16 @@ def test_fewer_than_six_digits_find_no_hash(shared: Tab) -> None:
     shared.await_text("Nothing was found")
 
 
+# Key by key without a pause, however busy the machine is.
+TYPE = """(text) => {
+  const box = document.getElementById("search");
+  for (let end = 1; end <= text.length; end++) {
+    box.value = text.slice(0, end);
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+  }
+}"""
+
+
 def test_typing_asks_once_for_each_pause_and_drops_what_is_late(explorer: Tab) -> None:
     """Ten keys are one call of the search of the interface; a further key ends the call before it."""
     explorer.open("/no/such/page")
@@ -176,10 +186,9 @@ def test_typing_asks_once_for_each_pause_and_drops_what_is_late(explorer: Tab) -
     explorer.page.on("request", lambda one: calls.append(one.url) if "query=" in one.url else None)
     explorer.page.focus("#search")
     explorer.page.wait_for_selector("#suggestions", state="attached")
-    explorer.page.keyboard.type("alpha doll", delay=5)
+    explorer.page.evaluate(TYPE, "alpha doll")
     explorer.page.wait_for_selector("#suggestions [role=option]")
-    assert len(calls) <= 3, calls
-    assert all("/v1/search?" in one for one in calls)
+    assert ["/v1/search?" in one for one in calls] == [True], calls
     ended: list[str] = []
     explorer.page.on("requestfailed", lambda one: ended.append(one.url))
     explorer.page.route(re.compile("alpha(%20|[+])dolla(&|$)"), lambda route: None)  # never answered

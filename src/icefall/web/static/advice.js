@@ -5,7 +5,8 @@ import { clip } from "./parts.js";
 const link = (href, text) => h("a.in-text", { href }, text);
 const home = () => ["Begin at ", link("#/", "the home page"), "."];
 
-// The longest parameter of a page is what the reader looks for: a hash, an address, an ID. A chain is it only alone.
+// The longest parameter of a page is what the reader looks for: a hash, an address, an ID. A chain is it only alone, and
+// of an unknown page each part may be it.
 function wanted({ chain = "", ...others }) {
   return Object.values(others).reduce((best, one) => (one.length > best.length ? one : best), "") || chain;
 }

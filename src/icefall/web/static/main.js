@@ -74,7 +74,7 @@ function parse(isKnown = true) {
       return { page, params, query: new URLSearchParams(query) };
     }
   }
-  return { page: "not-found", params: {}, query: new URLSearchParams(query) };
+  return { page: "not-found", params: { ...parts }, query: new URLSearchParams(query) };
 }
 
 function decoded(text) {
@@ -127,7 +127,7 @@ function isTyping() {
   return document.activeElement?.id === "search";
 }
 
-function notShown(error, again, params) {
+function notShown(error, again, params = {}) {
   const title = header("Icefall", NOT_SHOWN[error.status] || "This page could not be loaded");
   const todo = later(async () => (await import("./advice.js")).advice(error.status, params), { rows: 2 });
   return h("div.page", {}, title, h("section.card", {}, failure(error, again), todo));

@@ -2,7 +2,7 @@ import { h } from "../dom.js";
 import { advice } from "../advice.js";
 import { empty, header } from "../parts.js";
 
-export async function render() {
+export async function render({ params }) {
   return {
     title: "Not found",
     content: h(
@@ -13,7 +13,7 @@ export async function render() {
         "section.card",
         {},
         empty("The address may be mistyped, or the page needs an interface that this installation does not offer."),
-        advice(404, {}),
+        advice(404, params),
       ),
     ),
   };

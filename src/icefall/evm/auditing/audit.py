@@ -25,7 +25,7 @@ from icefall.upstream.meter import Clock
 SWEEP_CHECKS = 1_500  # comparisons of all tokens at the newest block that a new process may make,
 SWEEP_PER_BLOCK = 1  # and one more for every block since
 MADE_UP_CHECKS = 1_500  # comparisons that were left out, and that may be made up at once,
-MADE_UP_PER_S = 5  # and so many more for every second in which nothing else is due
+MADE_UP_PER_S = 50  # and so many more for every second in which nothing else is due
 _AT_ONCE = 400
 _ENDLESS = 1 << 62
 _OWNERS_KEPT = 4_096  # blocks, beside later ones: more than a reorganisation takes away

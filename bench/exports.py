@@ -4,8 +4,8 @@ Each export is killed in the middle and continued: its files up to the one that 
 that was not killed. DuckDB and pyarrow find in every file the rows and the sum that are in the store, and pages of the
 API equal the rows that DuckDB finds.
 
-ICEFALL_BENCH_TRANSFERS sets how many. In ICEFALL_BENCH_FOLDER, if it is given, the chain and
-the files are kept; of a chain that is there already, so many transfers are exported.
+ICEFALL_BENCH_TRANSFERS sets how many. In ICEFALL_BENCH_FOLDER, if it is given, the chain and the files are kept; of a
+chain that is there already, so many transfers are exported.
 """
 
 import asyncio

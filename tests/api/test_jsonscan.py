@@ -174,5 +174,5 @@ def test_a_long_body_is_refused_in_other_words(data: bytes, words: str) -> None:
     ],
 )
 def test_null_in_a_list_that_is_given_again_is_what_was_there(raw: bytes, expected: list[str]) -> None:
-    """As AvalancheGo 1.14.2 answers platform.getBalance: Go's decoder writes into the slice that it has."""
+    """Go's decoder writes into the slice that it has, so AvalancheGo 1.14.2 answers platform.getBalance in this way."""
     assert NodeBinder(AddressesParams).from_json(raw).addresses == expected

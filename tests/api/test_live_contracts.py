@@ -33,7 +33,7 @@ def test_code_and_implementation(name: str, live: Live) -> None:
 
 @pytest.mark.parametrize("name", ["plain", "EIP-1967", "EIP-1167", "EIP-897"])
 def test_functions_are_read_through_the_proxy(name: str, live: Live) -> None:
-    """At the newest block, and at the one that is asked for."""
+    """A function is read at the newest block, and at the block that is asked for."""
     newest = live.node.newest()
     for query, block in (("", newest), (f"?blockNumber={newest - 1}", newest - 1)):
         found = live.read(name, "totalSupply()", query)

@@ -55,7 +55,7 @@ def key(live: Live, name: str, *settings: str) -> str:
 
 @pytest.mark.parametrize("kind", PROXIES)
 def test_a_proxy_of_a_real_node_is_read_through_it(kind: str, live: Live, explorer: Tab) -> None:
-    """Before an ABI is known: by the functions that the code of the implementation seems to have. The contract answers
+    """Functions are known from the code of the implementation before there is an ABI. The contract answers
     with the number of the block at which it is called, which is the one that the page names."""
     target = address_text(live.contracts["plain"])
     explorer.go(f"{page(live, kind)}?tab=read")

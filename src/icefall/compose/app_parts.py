@@ -183,7 +183,8 @@ def links_page(title: str, config: Config) -> LinksPage:
 
 
 _STARTING = "Icefall is starting: the engine is not ready yet, it may be waiting for an upstream; try again later"
-_SERVED = ("/ext/health", "/v1/health-check", "/v2/health-check", "/v1/live-check")
+# Answered while the program starts, and later before other requests.
+URGENT = ("/ext/health", "/v1/health-check", "/v2/health-check", "/v1/live-check")
 
 
 class _StartingNode:
@@ -202,7 +203,7 @@ class _StartingRoutes(Routes):
 
 def starting_app(listener: str, config: Config) -> App:
     dialect = DIALECTS[config.dialect]
-    rows = [row for row in rows_of(listener) if row.path.startswith(_SERVED)]
+    rows = [row for row in rows_of(listener) if row.path.startswith(URGENT)]
     counters = CallCounters(counter_labels(rows), None)
     paths = routes_of(rows, lambda _: config.api_health_enabled, _services(listener, config), dialect, counters)
     return App(

@@ -15,7 +15,7 @@ import uvloop
 
 from icefall.api.http.app import BODY_MAX, App
 from icefall.api.http.row import DATA, NODE
-from icefall.compose.app_parts import starting_app
+from icefall.compose.app_parts import URGENT, starting_app
 from icefall.compose.child import ENGINE_READY, GC_THRESHOLDS, ChildArguments, raise_file_limit, watch_stop
 from icefall.compose.stores import stores_of
 from icefall.config.settings import Config
@@ -25,8 +25,6 @@ from icefall.observe.log import Log
 from icefall.server.connection import HttpLimits
 from icefall.server.listener import Listener
 
-# Answered before other requests.
-URGENT = ("/ext/health", "/v1/health-check", "/v2/health-check", "/v1/live-check")
 _OTHER_FILES = 256  # file descriptors that are not connections: stores, logs, sockets of our own
 
 

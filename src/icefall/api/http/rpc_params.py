@@ -18,8 +18,6 @@ from icefall.wire.text.jsonscan import elements, members, string_of
 
 RpcParamType = ParamType[bytes]
 _DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
-
-
 _text = msgspec.json.Decoder(str).decode
 
 

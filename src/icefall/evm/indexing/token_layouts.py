@@ -37,7 +37,6 @@ _PROOFS_AT_ONCE = 8
 _KEYS = re.compile(rb'"0x[0-9a-f]{2}([0-9a-f]{62})": *"')  # of changed words, without the first byte
 OWNERS_ASKED_MAX = 1_000  # in a block: of NFTs that it names without a change; the tokens of others become untrusted
 
-
 _Proof = tuple[bytes, bytes]  # a token and the hash of the block at whose state it was proven
 
 

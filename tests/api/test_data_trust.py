@@ -24,6 +24,7 @@ from tests.evm.indexed import open_store
 from tests.evm.test_slot_folding import LAYOUT
 
 from icefall.api.http.service import _chain_lines
+from icefall.evm.auditing.due import SQL as AUDIT
 from icefall.evm.reading.directory import ChainDirectory
 from icefall.evm.status import COUNTED, ChainStatus, encode_status
 
@@ -83,3 +84,22 @@ def test_what_was_left_out_is_counted(tmp_path: Path) -> None:
         lines = app.run(_chain_lines(ChainDirectory(app._chains)))
         assert f'icefall_chain_audits_dropped_total{{chain="{ID}"}} 3' in lines
         assert f'icefall_chain_words_dropped_total{{chain="{ID}"}} 2' in lines
+
+
+def test_a_token_is_audited_once_no_comparison_is_left_out_since_its_first_block(tmp_path: Path) -> None:
+    put(tmp_path, [erc20(0, ZERO_ADDRESS, ANN, 100)])
+    with served(tmp_path) as app:
+        for left_out, source in ((0, "logs"), (1, "audited"), (None, "audited")):
+            _leave_out(tmp_path, left_out)
+            assert known(app) == (True, source), left_out
+
+
+def _leave_out(folder: Path, first: int | None) -> None:
+    """Say that audits left out something from this block on."""
+
+    async def work() -> None:
+        store = open_store(store_at(folder))
+        await store.write(lambda tx: tx.run(AUDIT.put_left_out, {"block": 0, "dropped_from": first}))
+        store.close()
+
+    asyncio.run(work())

@@ -72,6 +72,8 @@ MIGRATIONS = {
     "evm/0117_holdings.sqlite.sql": "e3b0c44298fc1c14",
     "evm/0118_distrust.postgres.sql": "e69282a834a76420",
     "evm/0118_distrust.sqlite.sql": "2fe363048a750fab",
+    "evm/0119_audited_tokens.postgres.sql": "68e7363e92ca1198",
+    "evm/0119_audited_tokens.sqlite.sql": "68e7363e92ca1198",
     "node/0102_health_report.postgres.sql": "0913b2dd4e1c6ecc",
     "node/0102_health_report.sqlite.sql": "0913b2dd4e1c6ecc",
     "node/0103_platform.postgres.sql": "0a93d52706ffa4a2",

@@ -263,8 +263,8 @@ FIELDS: dict[str, str] = {
     "countedToBlock": "Block up to which transfers are counted; absent before the first count.",
     "namesRead": "False: name, symbol and decimals were not read from the contract yet; absent once they were.",
     "isTrusted": "Whether balances follow from transfers; false: the contract's state differs from its logs.",
-    "balanceSource": "How balances are known: `storage` of the contract, logs that were `audited` since the token was first"
-    " seen, or `logs` alone, as long as comparisons at an earlier block are still to be made.",
+    "balanceSource": "How balances are known: `storage` of the contract, logs that were `audited`, or `logs` alone: the"
+    " state contradicted them, or comparisons at the token's first block or before are still to be made.",
     "holders": "The holders, largest balance first.",
     "TokenHolder.balance": "Balance in the token's smallest unit; of NFTs, the number of IDs held.",
     "addresses": "The addresses, in a fixed order.",

@@ -74,6 +74,7 @@ CASES = {
 LOADS = 5
 MATCHED_BLOCKS, MATCHED_ROUNDS, WARM_BLOCKS = 50, 20, 100
 MESSAGES, PER_S = 10_000, 100
+_COMMITTED = 10  # at once: what disturbs one commit is then less than a percent of all
 _BODY = b'{"event":{"transaction":{"txHash":"0x00"}},"eventType":"address_activity"}' + b" " * 1500
 
 
@@ -296,8 +297,10 @@ async def _delivered(folder: Path, count: int, receivers: _Receivers, per_s: flo
     began_cpu, rss = time.process_time(), _rss_mb()
     made: dict[str, float] = {}
     began, started = time.monotonic(), time.time()
-    for first in range(0, count, len(webhooks)):
-        made |= await _commit(access, webhooks, first)
+    size = len(webhooks) if per_s is None else _COMMITTED
+    for first in range(0, count, size):
+        at = first % len(webhooks)
+        made |= await _commit(access, webhooks[at : at + size], first)
         if per_s is not None:
             await asyncio.sleep(max(0.0, began + first / per_s - time.monotonic()))
     wanted = {one for number, one in enumerate(made) if number % len(webhooks) >= receivers.hanging}
@@ -323,7 +326,7 @@ async def _no_body(webhook: Webhook, message: Message, event: StoredEvent) -> by
 
 
 async def _commit(access: Access, webhooks: list[Webhook], number: int) -> dict[str, float]:
-    """Commit a message to each webhook; when that was, by their IDs."""
+    """Commit a message to each of these webhooks; when that was, by their IDs."""
     now = time.time()
     rows = [
         Message(

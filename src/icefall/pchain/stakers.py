@@ -10,7 +10,7 @@ from icefall.wire.ids import EMPTY_SHORT_ID, id_text
 Member = tuple[int, bytes]  # weight and public key, empty if there is none
 Members = dict[bytes, Member]  # by node ID
 _Key = tuple[int, int, bytes]
-SNAPSHOT_CHANGES_MIN = 16
+SNAPSHOT_CHANGES_MIN = 4
 
 
 class StakerSet:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import msgspec
@@ -38,6 +39,7 @@ _SIGNED = ("fee_excess", "l1_excess", "accrued_fees", "burned", "rewards_paid", 
 # Roles in `p_stake_owner`
 VALIDATOR_ROLE, DELEGATOR_ROLE, FEE_ROLE = 0, 1, 2
 L1_ACTIVE, L1_INACTIVE, L1_REMOVED = 0, 1, 2
+_ADDRESS_AND_MADE = itemgetter(2, 4)  # of a row for `change_owner`
 AMOUNT_BIAS = 1 << 63  # amounts have 64 bits without a sign; less this, they sort as the store's signed numbers
 
 
@@ -218,10 +220,10 @@ def _put_utxos(tx: Transaction, utxos: Iterable[UtxoRow]) -> None:
             (state, row.position, address, row.state_before, row.made) for address in dict.fromkeys(row.addresses)
         ]
     _put_many(tx, SQL.put_utxo, made)
-    _put_many(tx, SQL.put_owner, owners)
+    _put_many(tx, SQL.put_owner, sorted(owners))  # by address, as its indexes are: a page is then written once
     _put_many(tx, SQL.spend_utxo, spent)
     _put_many(tx, SQL.change_utxo, changed)
-    _put_many(tx, SQL.change_owner, changed_owners)
+    _put_many(tx, SQL.change_owner, sorted(changed_owners, key=_ADDRESS_AND_MADE))
 
 
 def _put_owners(tx: Transaction, changes: Changes) -> None:

@@ -86,7 +86,7 @@ def test_what_was_left_out_is_counted(tmp_path: Path) -> None:
         assert f'icefall_chain_words_dropped_total{{chain="{ID}"}} 2' in lines
 
 
-def test_a_token_is_audited_once_no_comparison_is_left_out_since_its_first_block(tmp_path: Path) -> None:
+def test_a_token_is_audited_once_all_comparisons_up_to_its_first_block_are_made(tmp_path: Path) -> None:
     put(tmp_path, [erc20(0, ZERO_ADDRESS, ANN, 100)])
     with served(tmp_path) as app:
         for left_out, source in ((0, "logs"), (1, "audited"), (None, "audited")):

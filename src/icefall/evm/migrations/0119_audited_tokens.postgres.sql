@@ -1,4 +1,4 @@
--- A token is called audited from the block on up to which every comparison was made that was due.
+-- A token is called audited once every comparison was made that was due up to its first block.
 
 drop view token_trust;
 create view token_trust as

@@ -54,7 +54,11 @@ def chromium() -> Iterator[Browser]:
 
 
 class Tab:
-    """One tab. `problems` are errors in the console, scripts that fail, dialogs, and requests to hosts not listed."""
+    """One tab. `problems` are errors in the console, scripts that fail, dialogs, and requests to hosts not listed.
+
+    Tests wait for elements and addresses. `page.wait_for_function` is not for these pages: what is not true at once is
+    evaluated again inside the page, which forbids that (Content-Security-Policy), so it fails on a busy machine only.
+    """
 
     def __init__(self, page: Page, base_url: str, hosts: set[str]) -> None:
         self.page = page

@@ -9,6 +9,7 @@ from tests.demo.prepared import COIN
 from tests.demo.test_demo_up import BUSY
 from tests.explorer.browser import Tab, needs_chromium
 from tests.server import Server
+from tests.waiting import until
 
 pytestmark = needs_chromium
 
@@ -123,7 +124,7 @@ def test_back_returns_to_the_page_and_the_place(shared: Tab) -> None:
     page.wait_for_url("**/tx/**")
     shared.wait()
     page.go_back()
-    page.wait_for_function("(y) => Math.abs(scrollY - y) < 40", arg=before)
+    until(lambda: abs(page.evaluate("scrollY") - before) < 40, "the page is scrolled to where it was")
     shared.wait()
     assert page.locator("#tab-panel tbody tr").count() > 40
     assert page.locator("#tab-panel tbody tr").nth(40).locator("a[href*='/tx/']").first.inner_text() == text
@@ -156,5 +157,5 @@ def test_an_open_page_says_that_there_is_something_newer(address: str, kind: str
 def test_a_page_that_is_up_to_date_says_nothing(shared: Tab) -> None:
     with shared.page.expect_response("**/v1/stream?*"):
         shared.open(L1)
-    shared.page.wait_for_function("document.querySelector('.newer')")
+    shared.page.wait_for_selector(".newer", state="attached")
     assert not shared.page.locator(".newer").is_visible()

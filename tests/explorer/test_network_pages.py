@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from tests.explorer.browser import SCREENSHOTS, THEMES, WIDTHS, Tab, needs_chromium
 from tests.explorer.recorded_network import C_ID, X_ID, RecordedNetwork, recorded_network
+from tests.waiting import LIMIT_S
 
 pytestmark = needs_chromium
 
@@ -79,7 +80,7 @@ def test_validators_are_narrowed(explorer: Tab, network: RecordedNetwork) -> Non
     explorer.page.fill("main .choices input[name=room]", "1")
     explorer.page.click("main .choices button")
     explorer.page.wait_for_url("**node=*")
-    explorer.page.wait_for_function("document.querySelectorAll('#tab-panel tbody tr').length === 1")
+    expect(explorer.page.locator("#tab-panel tbody tr")).to_have_count(1, timeout=LIMIT_S * 1000)
     shown = explorer.page.locator("#tab-panel tbody tr td:first-child a")
     assert shown.evaluate_all("all => all.map((one) => one.title)") == [wanted]
     look_at(explorer, "network-narrowed")

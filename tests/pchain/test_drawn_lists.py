@@ -6,7 +6,7 @@ ICEFALL_FUZZ_SEEDS chains are drawn, from ICEFALL_FUZZ_SEED on.
 import asyncio
 import os
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,11 @@ from tests.api.networks_scene import asked, networks_app
 from tests.pchain.drawing import ADDRESSES, C_CHAIN, P_CHAIN, X_CHAIN
 from tests.pchain.drawn_chains import DrawnChain
 from tests.pchain.naive_history import Made, NaiveHistory, Period
+from tests.store.conformance.network_operations import LISTED_TABLES
 from tests.store.opened import open_store
 
 from icefall.api.networks.network import AssetNames, Networks, PrimaryNetwork
+from icefall.db.engine import Transaction
 from icefall.node.core_chain import CoreChainLists
 from icefall.node.store import PACKAGE, store_path
 from icefall.pchain.day_sums import DaySums
@@ -27,8 +29,8 @@ from icefall.pchain.reading import PlatformReader
 from icefall.pchain.subnet_lists import SubnetLists
 from icefall.primary.listed import ListedPlatform
 from icefall.primary.shared_memory import PlatformMoves
-from icefall.wire.ids import NODE_ID_PREFIX, hash256, id_text, short_id_text
-from icefall.wire.pvm.codec import unpack_genesis
+from icefall.wire.ids import NODE_ID_PREFIX, hash256, id_text, input_id, short_id_text
+from icefall.wire.pvm.codec import unpack_genesis, unpack_tx
 from icefall.wire.text import bech32
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists
@@ -66,11 +68,12 @@ class DrawnNetwork:
 
         async def fill() -> None:
             await ledger.start()
-            for at in range(0, len(blocks), 40):
-                batch = [
-                    ReceivedBlock(hash256(b"c" + one.raw), one.raw, one.raw, False) for one in blocks[at : at + 40]
-                ]
+            at, source = 0, random.Random(seed)
+            while at < len(blocks):  # a proposal may be stored with an earlier batch than the block that decides it
+                end = at + source.choice((1, 1, 2, 7, 40))
+                batch = [ReceivedBlock(hash256(b"c" + one.raw), one.raw, one.raw, False) for one in blocks[at:end]]
                 await ledger.accept(batch)
+                at = end
 
         self._runner.run(fill())
         self._app = networks_app(Networks(self._network(chain)))
@@ -102,8 +105,11 @@ class DrawnNetwork:
             is_bootstrapping=no,
         )
 
+    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
+        return self._runner.run(coroutine)
+
     def get(self, target: str) -> Any:
-        status, answer = self._runner.run(asked(self._app, target))
+        status, answer = self.run(asked(self._app, target))
         assert status == 200, (target, answer)
         return answer
 
@@ -366,3 +372,57 @@ def test_rewards(drawn: DrawnNetwork) -> None:
         target = f"/v1/networks/custom/rewards:listPending?addresses={text(address)}&sortOrder=asc&"
         shown = drawn.walked(target, "pendingRewards", 5)
         assert [(one["txHash"], one["rewardType"], one["estimatedReward"]["amount"]) for one in shown] == pending
+
+
+def listed_rows(drawn: DrawnNetwork) -> dict[str, list[Any]]:
+    tables = (*LISTED_TABLES, "p_address_tx")
+    return {table: sorted(drawn.store.read(f"select * from {table}"), key=repr) for table in tables}
+
+
+def list_again(drawn: DrawnNetwork, change: Callable[[Transaction], object]) -> None:
+    async def run() -> None:
+        await drawn.store.write(change)
+        lists = ListedPlatform(drawn.store)
+        while await lists.step():
+            pass
+
+    drawn.run(run())
+
+
+@pytest.mark.parametrize("together", [1, 3, 256])
+def test_stored_blocks_are_listed_later_as_with_the_block(
+    drawn: DrawnNetwork, together: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forget(tx: Transaction) -> None:
+        for table in LISTED_TABLES:
+            tx.run(f"delete from {table}")
+
+    monkeypatch.setattr("icefall.primary.listed._BATCH", together)
+    expected = listed_rows(drawn)
+    list_again(drawn, forget)
+    assert listed_rows(drawn) == expected
+
+
+def test_what_proposals_moved_is_listed_in_stores_of_older_releases(drawn: DrawnNetwork) -> None:
+    expected, moving = listed_rows(drawn), 0
+
+    def lose(tx: Transaction) -> None:
+        nonlocal moving
+        rows = tx.rows(
+            "select t.bytes from p_tx t join p_block b on b.height = t.height"
+            " where b.block_type = 29 and t.type in (17, 18)"
+        )
+        moving = len(rows)
+        for one in [unpack_tx(bytes(raw)) for (raw,) in rows]:
+            tx.run("delete from early_spent where txid = :txid", {"txid": one.txid})
+            unsigned: Any = one.unsigned
+            for index in range(len(getattr(unsigned, "exported_outputs", ()))):
+                key = {"utxo_id": input_id(one.txid, len(unsigned.outputs) + index)}
+                tx.run("delete from chain_output where utxo_id = :utxo_id", key)
+                tx.run("delete from chain_output_owner where utxo_id = :utxo_id", key)
+        tx.run("delete from meta where name = 'p_moves_in_proposals'")
+
+    drawn.run(drawn.store.write(lose))
+    assert (listed_rows(drawn) != expected) == (moving > 0)
+    list_again(drawn, lambda _: None)
+    assert listed_rows(drawn) == expected

@@ -20,6 +20,11 @@ left join container c on c.series = 2 and c.container_id = b.container_id
 -- name: block_time
 select time from p_block where height = :height;
 
+-- Imports and exports that Banff proposals carry besides what they propose.
+-- name: moves_in_proposals
+select t.bytes, t.height, b.time from p_tx t join p_block b on b.height = t.height
+where t.type in (17, 18) and b.block_type = 29 and t.height < :below order by t.seq;
+
 -- The time of a transaction, or of the next one if there is none of this number.
 -- name: tx_time
 select b.time from p_tx t join p_block b on b.height = t.height where t.seq >= :seq order by t.seq limit 1;

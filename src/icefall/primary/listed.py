@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 
 from icefall.db.engine import Store, StoreError, Transaction
 from icefall.node.core_chain import put_core_blocks, put_core_txs
+from icefall.node.store import SQL as NODE
+from icefall.node.store import meta
 from icefall.node.sync.foreign import ForeignChain
 from icefall.node.sync.verify import VerifiedContainer
 from icefall.observe.log import Log
@@ -26,10 +28,12 @@ from icefall.wire.ids import PLATFORM_CHAIN, hash256, input_id
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.pvm.codec import pack_utxo as pack_platform_utxo
 from icefall.wire.pvm.codec import unpack_block
-from icefall.wire.pvm.types import PlatformExportTx, PlatformImportTx, PlatformTx, PlatformUtxo
+from icefall.wire.pvm.codec import unpack_tx as unpack_platform_tx
+from icefall.wire.pvm.types import PlatformBlock, PlatformExportTx, PlatformImportTx, PlatformTx, PlatformUtxo
 from icefall.xchain.model import owners_of
 from icefall.xchain.outputs import (
     SQL,
+    ListedOutput,
     NewOutput,
     SpentOutput,
     amount_of,
@@ -46,6 +50,7 @@ from icefall.xchain.outputs import (
 _BATCH = 256
 _STORE_RETRY_S = 1.0
 _FIRST_P = 1  # block 0 moves nothing and has no proposer
+_COMPLETE = "p_moves_in_proposals"  # whether what proposals of P moved is in the lists
 
 
 class Steps(Protocol):
@@ -82,7 +87,7 @@ class _MovingTx(NamedTuple):
 
 
 class ListedPlatform:
-    """Lists blocks of P."""
+    """Lists blocks of P. What a proposal moves, besides what it proposes, is listed with the block that decides it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -94,9 +99,10 @@ class ListedPlatform:
             return
         times = {block.height: block.time for block in blocks}
         moving = [
-            _MovingTx(row.tx, row.height, times[row.height])
+            _MovingTx(row.tx, row.height, times.get(row.height) or _stored_time(tx, row.height))
             for row in changes.txs
-            if row.height in times and isinstance(row.tx.unsigned, PlatformImportTx | PlatformExportTx)
+            if isinstance(row.tx.unsigned, PlatformImportTx | PlatformExportTx)
+            if row.height in times or not _is_listed(tx, row.tx)
         ]
         _list_platform(tx, moving, [(block.height, block.certificate) for block in blocks])
 
@@ -104,25 +110,71 @@ class ListedPlatform:
         return await self._store.write(self._put_stored)
 
     def _put_stored(self, tx: Transaction) -> bool:
+        _list_left_out(tx)
         at = listed_until(tx, PLATFORM_CHAIN, _FIRST_P)
-        rows = tx.rows(PLATFORM.blocks, {"low": at, "below": at + _BATCH, "limit": _BATCH})
-        if not rows:
+        low = max(at - 1, _FIRST_P)  # the one before may be a proposal
+        rows = tx.rows(PLATFORM.blocks, {"low": low, "below": at + _BATCH, "limit": at + _BATCH - low})
+        if not rows or rows[0][0] < at:
             return False
-        moving, certificates = [], []
+        moving: list[_MovingTx] = []
+        certificates = []
+        undecided: list[_MovingTx] = []
         for height, _, time, raw, inner_at, size, *_ in reversed(rows):
-            certificates.append((height, certificate_in(raw, inner_at)))
             block = unpack_block(raw[inner_at : inner_at + size], GENESIS_SIZE_MAX)
-            txs = (*block.txs, *([block.proposal] if block.proposal is not None else []))
-            moving += [
-                _MovingTx(one, height, time)
-                for one in txs
-                if isinstance(one.unsigned, PlatformImportTx | PlatformExportTx)
-            ]
+            moves = _moves_of(block, height, time)
+            if height >= at:
+                certificates.append((height, certificate_in(raw, inner_at)))
+                moving += [one for one in undecided if height > at or not _is_listed(tx, one.tx)]
+                moving += moves if block.proposal is None else []
+            undecided = moves if block.proposal is not None else []
         _list_platform(tx, moving, certificates)
         return True
 
 
+def _moves_of(block: PlatformBlock, height: int, time: int) -> list[_MovingTx]:
+    moving = [one for one in block.txs if isinstance(one.unsigned, PlatformImportTx | PlatformExportTx)]
+    return [_MovingTx(one, height, time) for one in moving]
+
+
+def _stored_time(tx: Transaction, height: int) -> int:
+    """The time of a proposal that was stored with an earlier batch than the block that decided it."""
+    return int(tx.rows(PLATFORM.block_time, {"height": height})[0][0])
+
+
+def _list_left_out(tx: Transaction) -> None:
+    """List, once, what an older release left out: moves of proposals that were stored with an earlier batch than the
+    block that decided them. Such a release may also have listed those of the last proposal before that was decided."""
+    if meta(tx, _COMPLETE):
+        return
+    below = listed_until(tx, PLATFORM_CHAIN, _FIRST_P) - 1  # the last one may be undecided
+    rows = tx.rows(PLATFORM.moves_in_proposals, {"below": below})
+    moving = [_MovingTx(unpack_platform_tx(raw, GENESIS_SIZE_MAX), height, time) for raw, height, time in rows]
+    _list_moves(tx, [one for one in moving if not _is_listed(tx, one.tx)])
+    tx.run(NODE.put_meta, {"name": _COMPLETE, "value": "1"})
+
+
+def _is_listed(tx: Transaction, one: PlatformTx) -> bool:
+    unsigned = one.unsigned
+    if isinstance(unsigned, PlatformImportTx):
+        given = unsigned.imported_inputs[0]
+        utxo_id, source = input_id(given.txid, given.output_index), unsigned.source_chain
+        if tx.rows(SQL.early_spent, {"utxo_id": utxo_id, "source": source}):
+            return True
+    else:
+        assert isinstance(unsigned, PlatformExportTx)
+        utxo_id, source = input_id(one.txid, len(unsigned.outputs)), PLATFORM_CHAIN
+    found = [ListedOutput(*row) for row in tx.rows_of_each(SQL.output_of, [(utxo_id,)])]
+    is_import = isinstance(unsigned, PlatformImportTx)
+    return any(row.source == source and (not is_import or row.spent_txid == one.txid) for row in found)
+
+
 def _list_platform(tx: Transaction, moving: Iterable[_MovingTx], certificates: Sequence[tuple[int, bytes]]) -> None:
+    _list_moves(tx, moving)
+    put_proposers(tx, PLATFORM_CHAIN, certificates)
+    put_listed(tx, PLATFORM_CHAIN, certificates[-1][0] + 1, None)  # the ledger of P has its sum
+
+
+def _list_moves(tx: Transaction, moving: Iterable[_MovingTx]) -> None:
     made: list[NewOutput] = []
     spent: list[SpentOutput] = []
     inputs: list[tuple[PlatformTx, int]] = []
@@ -146,8 +198,6 @@ def _list_platform(tx: Transaction, moving: Iterable[_MovingTx], certificates: S
         known = owners or _platform_signers(importing, position)
         payers += [(address, importing.txid) for address in dict.fromkeys(known)]
     tx.run_many(SQL.put_platform_import_owner, payers)
-    put_proposers(tx, PLATFORM_CHAIN, certificates)
-    put_listed(tx, PLATFORM_CHAIN, certificates[-1][0] + 1, None)  # the ledger of P has its sum
 
 
 def _platform_signers(one: PlatformTx, position: int) -> list[bytes]:

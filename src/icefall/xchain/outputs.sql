@@ -33,6 +33,9 @@ where chain_id = ? and address = ? and is_spent = 0 and created_time = ? and utx
 -- name: put_early_spent
 insert into early_spent (utxo_id, source, txid, height, time) values (:utxo_id, :source, :txid, :height, :time);
 
+-- name: early_spent
+select 1 from early_spent where utxo_id = :utxo_id and source = :source;
+
 -- name: take_early_spent
 delete from early_spent where utxo_id = :utxo_id and source = :source returning txid, height, time;
 

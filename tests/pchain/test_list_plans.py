@@ -10,8 +10,9 @@ from icefall.evm.standards import load_statements
 from icefall.node.store import PACKAGE
 
 # What is read whole: outputs that are locked, by an index that has no others, for their sum; the one row that says how
-# far P is; of vertices those without a child, by an index of two entries.
-WHOLE = {"locked", "incomplete", "childless"}
+# far P is; of vertices those without a child, by an index of two entries; once, in stores of an older release, what
+# proposals moved.
+WHOLE = {"locked", "incomplete", "childless", "moves_in_proposals"}
 # The few chains of one subnet, and the transactions of a page, are put into order.
 SORTED = {"chains_of", "txs_of_address_down"}
 FILES = [

@@ -102,7 +102,7 @@ class ListedPlatform:
             _MovingTx(row.tx, row.height, times.get(row.height) or _stored_time(tx, row.height))
             for row in changes.txs
             if isinstance(row.tx.unsigned, PlatformImportTx | PlatformExportTx)
-            if row.height in times or not _is_listed(tx, row.tx)
+            if row.height in times or not is_listed(tx, row.tx)
         ]
         _list_platform(tx, moving, [(block.height, block.certificate) for block in blocks])
 
@@ -124,7 +124,7 @@ class ListedPlatform:
             moves = _moves_of(block, height, time)
             if height >= at:
                 certificates.append((height, certificate_in(raw, inner_at)))
-                moving += [one for one in undecided if height > at or not _is_listed(tx, one.tx)]
+                moving += [one for one in undecided if height > at or not is_listed(tx, one.tx)]
                 moving += moves if block.proposal is None else []
             undecided = moves if block.proposal is not None else []
         _list_platform(tx, moving, certificates)
@@ -149,11 +149,12 @@ def _list_left_out(tx: Transaction) -> None:
     below = listed_until(tx, PLATFORM_CHAIN, _FIRST_P) - 1  # the last one may be undecided
     rows = tx.rows(PLATFORM.moves_in_proposals, {"below": below})
     moving = [_MovingTx(unpack_platform_tx(raw, GENESIS_SIZE_MAX), height, time) for raw, height, time in rows]
-    _list_moves(tx, [one for one in moving if not _is_listed(tx, one.tx)])
+    _list_moves(tx, [one for one in moving if not is_listed(tx, one.tx)])
     tx.run(NODE.put_meta, {"name": _COMPLETE, "value": "1"})
 
 
-def _is_listed(tx: Transaction, one: PlatformTx) -> bool:
+def is_listed(tx: Transaction, one: PlatformTx) -> bool:
+    """Tell whether the lists have what an import or export moves."""
     unsigned = one.unsigned
     if isinstance(unsigned, PlatformImportTx):
         given = unsigned.imported_inputs[0]

@@ -10,11 +10,13 @@ from icefall.node.index import X_VTX, IndexReader
 from icefall.primary.asset_tables import AssetChainTables
 from icefall.primary.chains import foreign_chains
 from icefall.primary.exported import FinalChainTables
-from icefall.primary.listed import ListedCore, ListedPlatform, Steps
+from icefall.primary.listed import ListedCore, ListedPlatform, Steps, is_listed
 from icefall.primary.platform_tables import PlatformTables
 from icefall.primary.vertices import XVertices
 from icefall.wire.container.vertex import pack_vertex, unpack_vertex
 from icefall.wire.ids import hash256
+from icefall.wire.packer import GENESIS_SIZE_MAX
+from icefall.wire.pvm.codec import unpack_tx
 from icefall.xchain.listed import StoredTxs
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists
@@ -68,12 +70,18 @@ async def _list_again(store: Store, played: Playback) -> None:
         for table in LISTED_TABLES:
             tx.run(f"delete from {table}")
 
+    def listed(tx: Transaction) -> set[bool]:
+        moving = tx.rows("select bytes from p_tx where type in (17, 18)")
+        return {is_listed(tx, unpack_tx(bytes(raw), GENESIS_SIZE_MAX)) for (raw,) in moving}
+
     await store.write(forget)
+    assert await store.write(listed) == {False}
     core = foreign_chains(played.network, store, indexed=True)["C"]
     steps: list[Steps] = [StoredTxs(store, played.network.genesis.x_chain_id), ListedPlatform(store)]
     for one in (*steps, ListedCore(store, core)):
         while await one.step():
             pass
+    assert await store.write(listed) == {True}
 
 
 async def _asset_chain(store: Store, chain_id: bytes) -> list[Any]:

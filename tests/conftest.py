@@ -31,7 +31,6 @@ UNTRACED = (
     "test_an_upstream_failure_changes_nothing",
     "test_batches_of_any_size_store_the_same",
     "test_a_run_costs_the_same_after_a_hundred_days",
-    "test_a_hundred_thousand_utxos",
     "xchain/test_random_history.py",
 )
 

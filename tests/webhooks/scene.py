@@ -5,7 +5,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -36,14 +36,25 @@ CHAIN, ID = "anvil-1", "31337"
 MATCHED = StoredRaw(matched=True)
 
 
+@cache
+def _blocks() -> tuple[BlockRows, ...]:
+    found = derived(CHAIN)
+    return tuple(msgspec.structs.replace(one.rows, raw=raw_rows(one.full, None, "", MATCHED)) for one in found)
+
+
+@cache
+def _resolved() -> dict[int, ResolvedBlock]:
+    """Each of them, by its identity: to pack them takes as long as to store them."""
+    return {id(rows): packed(rows).resolved((), ()) for rows in _blocks()}
+
+
 def blocks() -> list[BlockRows]:
     """The blocks of the recorded chain as they are stored while there are webhooks."""
-    found = derived(CHAIN)
-    return [msgspec.structs.replace(one.rows, raw=raw_rows(one.full, None, "", MATCHED)) for one in found]
+    return [*_blocks()]
 
 
 def resolved(rows: BlockRows) -> ResolvedBlock:
-    return packed(rows).resolved((), ())
+    return _resolved().get(id(rows)) or packed(rows).resolved((), ())
 
 
 def busiest() -> bytes:

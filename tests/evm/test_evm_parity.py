@@ -4,6 +4,7 @@ import asyncio
 import json
 import random
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.evm.indexed import indexing
 from tests.evm.parity_samples import SAMPLES, Sample, differing, samples, tables
+from tests.evm.reading_scene import indexed as scene_of_chain
 from tests.evm.test_evm_fuzz import DAMAGE, UNEXPECTED
 from tests.upstream.evm_parity_shapes import trace_block, trace_replay
 from tests.upstream.evm_recording import recorded_blocks, recorded_state
@@ -148,7 +150,7 @@ def test_an_index_without_debug_is_the_same(tmp_path: Path, chain: str) -> None:
 
     The diff hides whether a transaction gives its recipient a delegation or takes it; its authorizations tell.
     """
-    by_debug, _ = indexed(tmp_path / "debug", EvmReplay(chain))
+    by_debug = scene_of_chain(chain).path
     by_parity, lacks = indexed(tmp_path / "parity", without_debug(chain))
     assert [text.split(":")[0] for text in lacks if "trace_" in text] == [
         "call traces are trace_block's",
@@ -339,8 +341,13 @@ VALUES = st.recursive(
 def test_other_rows_give_our_own_errors(rows: list[dict[str, Any]], noise: bytes) -> None:
     sound = [{**row(), **changed} for changed in rows]
     diffs = [{"stateDiff": {ONE: {"balance": one.get("action", "="), "code": one.get("result", "=")}}} for one in rows]
-    deep = b"[" * 100_000
-    for raw in (json.dumps(sound).encode(), json.dumps(rows).encode(), json.dumps(diffs).encode(), noise, deep):
+    for raw in (json.dumps(sound).encode(), json.dumps(rows).encode(), json.dumps(diffs).encode(), noise):
         for decode in (decode_parity_calls, decode_parity_diffs):
             with suppress(WireError):
                 decode(raw)
+
+
+@pytest.mark.parametrize("decode", [decode_parity_calls, decode_parity_diffs])
+def test_rows_that_are_nested_without_end_give_our_own_error(decode: Callable[[bytes], object]) -> None:
+    with pytest.raises(WireError):
+        decode(b"[" * 100_000)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.evm.indexed import indexing, open_store
+from tests.evm.reading_scene import copied
 from tests.evm.recordings import CHAINS, each_once
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import upstream_of
@@ -40,6 +41,8 @@ def indexed(folder: Path, chain: str = CHAIN, last: int | None = LAST) -> Path:
     if not path.exists():
         replay = EvmReplay(chain)
         replay.shown = last
+        if last is None:
+            copied(chain, path)
         asyncio.run(_index(path, replay))
     return path
 

@@ -220,17 +220,17 @@ def test_blocks_stored_without_get_theirs_later(chain: str, engine: str, tmp_pat
 
 @awaited
 async def test_each_kind_goes_on_where_it_is(tmp_path: Path) -> None:
-    path, replay = tmp_path / "chain.sqlite", EvmReplay("geth-1")
+    path, replay = tmp_path / "chain.sqlite", EvmReplay("berlin-1")
     async with indexing(path, replay, kept=NO_RAW) as it:
         await it.follower.run()
         store = open_store(path, PACKAGE)
         logs = RawFilling(store, it.upstream, InlineBlockDecoder(), StoredRaw(logs=True), verify_roots=True)
-        for _ in range(4):
+        for _ in range(2):
             assert await logs.step()
         store.close()
         assert set(await marks(path)) == {"logs_from"}
         await fill(path, it.upstream)
-    assert digests(path) == expected("geth-1")
+    assert digests(path) == expected("berlin-1")
 
 
 class _Interrupted(InlineBlockDecoder):
@@ -247,11 +247,11 @@ class _Interrupted(InlineBlockDecoder):
 
 @awaited
 async def test_a_rollback_in_the_middle_of_a_step(tmp_path: Path) -> None:
-    path, replay = tmp_path / "chain.sqlite", EvmReplay("geth-1")
+    path, replay = tmp_path / "chain.sqlite", EvmReplay("berlin-1")
     async with indexing(path, replay, kept=NO_RAW) as it:
         await it.follower.run()
         store = open_store(path, PACKAGE)
-        step = RawFilling(store, it.upstream, _Interrupted(it.store, 100), ALL_RAW, verify_roots=True).step
+        step = RawFilling(store, it.upstream, _Interrupted(it.store, 60), ALL_RAW, verify_roots=True).step
         assert await step()  # looks for what is to be deleted
         assert await step()
         assert await marks(path) == {}
@@ -260,27 +260,27 @@ async def test_a_rollback_in_the_middle_of_a_step(tmp_path: Path) -> None:
         assert await marks(path) == {"logs_from": 0, "calls_from": 0}
     async with indexing(path, replay) as it:
         await it.follower.run()
-    assert digests(path) == expected("geth-1")
+    assert digests(path) == expected("berlin-1")
 
 
 @awaited
 async def test_a_rollback_below_the_mark(tmp_path: Path) -> None:
-    path, replay = tmp_path / "chain.sqlite", EvmReplay("geth-1")
-    async with indexing(path, replay, blocks=BlockRange(last=120), kept=NO_RAW) as it:
+    path, replay = tmp_path / "chain.sqlite", EvmReplay("berlin-1")
+    async with indexing(path, replay, blocks=BlockRange(last=80), kept=NO_RAW) as it:
         await it.follower.run()
-    async with indexing(path, replay, blocks=BlockRange(last=150)) as it:
+    async with indexing(path, replay, blocks=BlockRange(last=100)) as it:
         await it.follower.run()
-        await it.store.roll_back(100)
-        assert await marks(path) == {"logs_from": 101, "calls_from": 101}
+        await it.store.roll_back(60)
+        assert await marks(path) == {"logs_from": 61, "calls_from": 61}
     async with indexing(path, replay) as it:
         await it.follower.run()
         await fill(path, it.upstream)
-    assert digests(path) == expected("geth-1")
+    assert digests(path) == expected("berlin-1")
 
 
 @awaited
 async def test_an_upstream_that_changes_logs_is_not_believed(tmp_path: Path) -> None:
-    path, replay = tmp_path / "chain.sqlite", EvmReplay("geth-1")
+    path, replay = tmp_path / "chain.sqlite", EvmReplay("berlin-1")
     async with indexing(path, replay, kept=NO_RAW) as it:
         await it.follower.run()
         change = EvmFault(
@@ -297,7 +297,7 @@ async def test_an_upstream_that_changes_logs_is_not_believed(tmp_path: Path) -> 
         replay.evm_faults = []
         await it.upstream.probe_all()
         await fill(path, it.upstream)
-    assert digests(path) == expected("geth-1")
+    assert digests(path) == expected("berlin-1")
 
 
 @awaited

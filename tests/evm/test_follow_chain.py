@@ -27,6 +27,7 @@ Digests = dict[str, str]
 CHAIN = "geth-1"
 WHEN = ("before", "after")
 LAST = 120  # blocks of it are enough where every fault means another run
+FAULTY = 80  # and fewer where each of many faults means one: the last faults are at block 70
 
 
 @pytest.fixture(scope="module")
@@ -65,26 +66,31 @@ FAILURES: dict[str, list[EvmFault]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def clean_beginning(tmp_path_factory: pytest.TempPathFactory) -> Digests:
+    return asyncio.run(_indexed(tmp_path_factory.mktemp("begun") / "chain.sqlite", shown(EvmReplay(CHAIN), FAULTY)))
+
+
 @pytest.mark.parametrize("name", FAILURES)
 @awaited
-async def test_an_upstream_failure_changes_nothing(name: str, clean: Digests, tmp_path: Path) -> None:
-    replay = shown(EvmReplay(CHAIN), LAST)
+async def test_an_upstream_failure_changes_nothing(name: str, clean_beginning: Digests, tmp_path: Path) -> None:
+    replay = shown(EvmReplay(CHAIN), FAULTY)
     replay.evm_faults = list(FAILURES[name])
     got = await _indexed(
         tmp_path / "chain.sqlite",
         replay,
         limits=Limits(total_s=1.0 if any(one.hang for one in replay.evm_faults) else 60.0, calls_at_once=4),
     )
-    assert got == clean
+    assert got == clean_beginning
     assert replay.evm_faults == [], "the failure never happened"
 
 
 @awaited
 async def test_errors_instead_of_null_beyond_the_head(tmp_path: Path) -> None:
     """coreth's way; the head is read from two nodes, of which one lags."""
-    ahead, behind = EvmReplay("cchain-1"), shown(EvmReplay("cchain-1"), 100)
+    ahead, behind = (shown(EvmReplay("cchain-1"), head) for head in (LAST, LAST - 20))
     got = await _indexed(tmp_path / "two.sqlite", ahead, behind)
-    assert got == await _indexed(tmp_path / "one.sqlite", EvmReplay("cchain-1"))
+    assert got == await _indexed(tmp_path / "one.sqlite", shown(EvmReplay("cchain-1"), LAST))
 
 
 @awaited

@@ -18,10 +18,10 @@ from tests.store.opened import tables_of
 from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 
-CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "12"))
+CRASHES = int(os.environ.get("ICEFALL_FUZZ_CRASHES", "8"))
 REAL_KILLS = max(2, min(10, CRASHES // 6))
 ROOT = Path(__file__).parents[2]
-LAST = {"geth-1": 160, "anvil-1": 300}
+LAST = {"geth-1": 100, "anvil-1": 300}
 
 
 @pytest.mark.parametrize("chain", LAST)

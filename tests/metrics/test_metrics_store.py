@@ -23,7 +23,7 @@ from icefall.metrics.rows import RollupRow
 from icefall.metrics.store import SQL, RollupWriter
 
 SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "1"))
-DAY_BLOCKS = int(os.environ.get("ICEFALL_FUZZ_DAY_BLOCKS", "150"))  # of the test of costs: empty blocks a day
+DAY_BLOCKS = int(os.environ.get("ICEFALL_FUZZ_DAY_BLOCKS", "30"))  # of the test of costs: empty blocks a day
 
 
 def rows_of(name: str) -> list[BlockRows]:

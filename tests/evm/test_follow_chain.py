@@ -296,5 +296,4 @@ async def test_an_index_goes_on_where_it_stopped(clean: Digests, tmp_path: Path)
     for head in (0, 1, 17, 90, LAST):
         async with indexing(tmp_path / "chain.sqlite", shown(EvmReplay(CHAIN), head)) as it:
             await it.follower.run()
-            got = digests(tmp_path / "chain.sqlite")
-    assert got == clean
+    assert digests(tmp_path / "chain.sqlite") == clean

@@ -22,6 +22,7 @@ from icefall.evm.indexing.reorgs import LAG_S, ReorgRefused, ReorgRules, RollBac
 LIE = EvmFault("eth_blockNumber", times=FOREVER, result=b'"0x0"')
 COMMAND = "icefall index --accept-reorg=1"
 DEPTH = 6  # of the first recorded reorganisation
+LOW = 60  # blocks of a chain that are enough where its head falls
 DEVELOPMENT = ReorgRules("1", DEPTH_MAX, development=True)
 
 
@@ -279,36 +280,36 @@ async def test_upstreams_that_differ_are_not_accepted(tmp_path: Path) -> None:
 # -- development chains ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("depth", [1, 5, LAST])
+@pytest.mark.parametrize("depth", [1, 5, LOW])
 @awaited
 async def test_a_development_chain_follows_a_lower_head_at_once(depth: int, tmp_path: Path) -> None:
-    replay = shown(EvmReplay(CHAIN), LAST)
+    replay = shown(EvmReplay(CHAIN), LOW)
     async with indexing(tmp_path / "chain.sqlite", replay, blocks=BlockRange(), rules=DEVELOPMENT) as it:
-        await until_synced(it, LAST)
+        await until_synced(it, LOW)
         began = it.upstream.clock.now()
-        replay.shown = LAST - depth
+        replay.shown = LOW - depth
         await until(it.follower, lambda: it.follower.status.reorgs == 1)
         assert it.upstream.clock.now() - began < LAG_S
-        await until_synced(it, LAST - depth)
+        await until_synced(it, LOW - depth)
         # What audits found at blocks that are gone was taken back with them, and is found again.
         await until(it.follower, lambda: (tip := it.store.tip()) is not None and it.follower.auditor.is_done(tip))
         assert it.follower.status.reorged_blocks == depth
         got = digests(tmp_path / "chain.sqlite")
-    async with indexing(tmp_path / "clean.sqlite", shown(EvmReplay(CHAIN), LAST - depth)) as it:
+    async with indexing(tmp_path / "clean.sqlite", shown(EvmReplay(CHAIN), LOW - depth)) as it:
         await it.follower.run()
     assert got == digests(tmp_path / "clean.sqlite")
 
 
 @awaited
 async def test_a_new_genesis_of_a_development_chain_begins_anew(tmp_path: Path) -> None:
-    async with indexing(tmp_path / "chain.sqlite", shown(EvmReplay(CHAIN), LAST)) as it:
+    async with indexing(tmp_path / "chain.sqlite", shown(EvmReplay(CHAIN), LOW)) as it:
         await it.follower.run()
-    new = shown(EvmReplay("berlin-1"), 60)
+    new = shown(EvmReplay("berlin-1"), LOW)
     async with indexing(tmp_path / "chain.sqlite", new, rules=DEVELOPMENT, genesis=None) as it:
         await it.follower.run()
         assert it.store.meta("genesis_hash") == new.blocks[0].hash
         await it.store.put_meta({"genesis_hash": ""})
-    async with indexing(tmp_path / "clean.sqlite", shown(EvmReplay("berlin-1"), 60)) as it:
+    async with indexing(tmp_path / "clean.sqlite", shown(EvmReplay("berlin-1"), LOW)) as it:
         await it.follower.run()
         await it.store.put_meta({"genesis_hash": ""})
     assert digests(tmp_path / "chain.sqlite") == digests(tmp_path / "clean.sqlite")
@@ -317,7 +318,7 @@ async def test_a_new_genesis_of_a_development_chain_begins_anew(tmp_path: Path) 
 @awaited
 async def test_starting_anew_leaves_only_what_is_not_from_blocks(tmp_path: Path) -> None:
     path = tmp_path / "chain.sqlite"
-    async with indexing(path, shown(EvmReplay(CHAIN), LAST)) as it:
+    async with indexing(path, shown(EvmReplay(CHAIN), LOW)) as it:
         await it.follower.run()
         assert len(_filled(path)) > 10
         await it.store.start_anew({"genesis_hash": "0x00"})

@@ -21,7 +21,7 @@ from icefall.evm.reading.model import AFTER_ALL
 from icefall.evm.reading.transfers import SQL as TRANSFERS
 from icefall.evm.storing.store import PACKAGE
 
-BLOCKS, PER_BLOCK = 5_000, 20
+BLOCKS, PER_BLOCK = 2_000, 20
 HOT, RARE, ABSENT = 1, 2, 3  # IDs of tokens
 FIRST_HELD, HELD = 1000, 3_000  # tokens that HOLDER has
 KINDS = {bytes: "bytea", int: "bigint", str: "text"}
@@ -53,7 +53,7 @@ ROWS = (
 
 @pytest.fixture(scope="module", params=[True, False])
 def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Connection]:
-    """A reader's, of a chain with 100,000 transfers, of which the server has statistics or not: it has none of tables
+    """A reader's, of a chain with 40,000 transfers, of which the server has statistics or not: it has none of tables
     that were just made."""
     path = tmp_path_factory.mktemp("plans") / "chain.postgres"
     store = open_store(path, PACKAGE)

@@ -21,7 +21,11 @@ def test_one_number_sorts_as_its_bytes(one: int, other: int) -> None:
 @example([0, 1, 95, 96, 255, 256, 10**77, MAX, None])
 def test_several_numbers_are_read_one_after_another(numbers: list[int | None]) -> None:
     packed = PackedUints()
-    assert unpack_uints(b"".join([packed[number] for number in numbers])) == numbers
+    together = b"".join([packed[number] for number in numbers])
+    assert unpack_uints(together) == numbers
+    assert [unpack_uints(together, count) for count in range(len(numbers))] == [
+        numbers[:count] for count in range(len(numbers))
+    ]
 
 
 @given(st.lists(st.none() | UINTS))

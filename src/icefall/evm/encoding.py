@@ -6,7 +6,7 @@ Numbers take as few bytes as they can. Call data is mostly zeros, and often repe
 
 import re
 import zlib
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 import msgspec
@@ -50,6 +50,7 @@ _ITSELF = 0x20  # up to 0x7f: a number from 1 to 95, plus this
 _ROUND = 0x80  # the power of ten with which the next byte is multiplied, plus this
 _ABSENT = 0xFF
 _POWERS = tuple(10**n for n in range(_ABSENT - _ROUND))
+_COUNT_MAX = 1 << 30  # more numbers than are ever packed together
 
 
 def pack_uint(number: int) -> bytes:
@@ -86,11 +87,11 @@ def _packed(number: int | None) -> bytes:
     return bytes([_ROUND + power, digits]) if digits < 256 else pack_uint(number)
 
 
-def unpack_uints(packed: bytes) -> list[Any]:
-    """Return the numbers that `PackedUints` packed, one after another."""
+def unpack_uints(packed: bytes, count: int = _COUNT_MAX) -> list[Any]:
+    """Return the numbers that `PackedUints` packed, one after another, or the first `count` of them."""
     numbers: list[Any] = []
     add, rest = numbers.append, iter(packed)
-    for code in rest:
+    for _, code in zip(repeat(None, count), rest):  # noqa: B905 - `rest` goes on where `count` is less than all
         if code >= _ROUND:
             add(None if code == _ABSENT else next(rest) * _POWERS[code - _ROUND])
         elif code > _ITSELF:
@@ -151,6 +152,7 @@ def _words(sender: bytes, recipient: bytes, value: int) -> bytes:
 TRANSFER = bytes.fromhex("a9059cbb")  # transfer(address,uint256)
 _TRANSFER_CALL = 3  # a contract call with that selector, which is not stored then
 CALL_TYPES = (*CallType, CallType.CONTRACT_CALL)  # by the lowest two bits
+IMPLIED_SELECTORS = (b"", b"", b"", TRANSFER)  # by the same: the selector where none is stored
 _CALL_NUMBERS = {call_type: number for number, call_type in enumerate(CallType)}
 
 
@@ -163,7 +165,7 @@ def pack_kind(tx: NativeTx) -> tuple[int, bytes]:
 
 
 def selector_of(kind: int, stored: bytes) -> bytes:
-    return TRANSFER if kind & 3 == _TRANSFER_CALL else stored
+    return stored or IMPLIED_SELECTORS[kind & 3]
 
 
 # -- call trees --------------------------------------------------------------------------------------------------

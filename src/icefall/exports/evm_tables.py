@@ -29,7 +29,7 @@ def _transaction(row: Row) -> tuple[Any, ...]:
     full = full_tx_of(row)
     tx = full.tx
     where = tx.location
-    fees = (None if fee is None else str(fee) for fee in (tx.max_fee, tx.max_priority_fee))
+    fees = (None if fee is None else str(fee) for fee in tx.max_fees)
     return (
         where.block_number, where.time, index_of(tx.tx_at), hex_text(where.tx_hash), hex_text(tx.sender),
         hex_text(tx.to),

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Protocol
 
 import msgspec
@@ -31,6 +32,7 @@ CANDIDATES_MAX = 2_000
 CALLS_MAX = 200  # of contracts, for one request
 _PIECE = 200  # owners looked up before other requests can run, about 5 ms
 _LAST_TOKEN = b"\xff" * 20
+_from_bytes = int.from_bytes
 
 NftKey = tuple[bytes, int]
 
@@ -61,6 +63,8 @@ class CallBudget:
 
     def affordable(self, rows: Sequence[Any], needs_call: Callable[[Any], bool]) -> Sequence[Any]:
         """The first rows, up to one whose call would be too many. Their calls are spent."""
+        if not any(map(needs_call, rows)):  # as in most pages
+            return rows
         for index, row in enumerate(rows):
             if needs_call(row):
                 if not self.left:
@@ -80,13 +84,13 @@ class BalanceReader:
 
     async def native(self, address: bytes, block: int) -> int:
         """Return the balance in wei, right after the block."""
-        ((has_diffs, balance, block_hash),) = await self._reader.rows(SQL.native, {"address": address, "block": block})
+        ((has_diffs, balance),) = await self._reader.rows(SQL.native, {"address": address, "block": block})
         if balance is not None and has_diffs != "0":
             return unpack_uint(balance)
         if self._state is None:
             raise Unavailable(f"this balance at block {block} is not in the index, and no upstream is configured")
         self.state_reads += 1
-        return (await self._state.balances([address], block if block_hash is None else block_hash))[0]
+        return (await self._state.balances([address], await self._at(block)))[0]
 
     async def erc20(
         self,
@@ -110,8 +114,8 @@ class BalanceReader:
         async def resolve(rows: Sequence[Any]) -> list[Erc20Held]:
             return await self._erc20_resolved(address, block, rows)
 
-        is_zero = address == ZERO_ADDRESS
-        affordable = partial(budget.affordable, needs_call=lambda row: is_zero or row[2])
+        needs_call = bool if address == ZERO_ADDRESS else itemgetter(2)  # no row is empty
+        affordable = partial(budget.affordable, needs_call=needs_call)
         return await _page(
             candidates, affordable, resolve, after or b"", limit, lambda row: row[0], lambda held: held.token
         )
@@ -210,8 +214,14 @@ class BalanceReader:
     async def _erc20_resolved(self, address: bytes, block: int, rows: Sequence[Any]) -> list[Erc20Held]:
         """Read those of the zero address from state alone: to the logs it is where tokens are minted and burned."""
         is_zero = address == ZERO_ADDRESS
+        if not is_zero and not any(map(itemgetter(2), rows)):  # as in most pages
+            return [
+                Erc20Held(token, balance, ref, reputation)
+                for token, ref, _, amount, reputation in rows
+                if (balance := _from_bytes(amount[1:], "big"))
+            ]
         untrusted = [row[0] for row in rows if row[2] or is_zero]
-        from_state = await self._erc20_from_state(address, block, untrusted) if untrusted else {}
+        from_state = await self._erc20_from_state(address, block, untrusted)
         return [
             Erc20Held(token, balance, ref, reputation)
             for token, ref, _, amount, reputation in rows
@@ -300,12 +310,17 @@ class BalanceReader:
         if block is None:
             ((_, at),) = await self._reader.rows(SQL.tip)
         else:
-            rows = await self._reader.rows(SQL.block_hash, {"block": block})
-            at = rows[0][0] if rows else block
+            at = await self._at(block)
         answers = await self._state.answers(calls, at)
         if any(isinstance(answer, Aborted) for answer in answers):
             raise Unavailable("the balance of a token cannot be read: its contract exceeds the limits of the node")
         return answers
+
+    async def _at(self, block: int) -> At:
+        """Return the hash of a block, at which state is read; its number if it is not stored."""
+        rows = await self._reader.rows(SQL.block_hash, {"block": block})
+        at: At = rows[0][0] if rows else block
+        return at
 
 
 async def _page(

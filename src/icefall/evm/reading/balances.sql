@@ -1,7 +1,7 @@
 -- What addresses hold, at any block: "from this block on" rows, the newest at or before it counts. The
 -- balances of untrusted tokens are read from state instead.
 
--- One row: whether native balances are stored at all, the balance if the store knows it, and the block's hash.
+-- One row: whether native balances are stored at all, and the balance if the store knows it.
 -- name: native
 select
     coalesce((select value from meta where name = 'has_diffs'), '1'),
@@ -12,8 +12,7 @@ select
             order by block desc limit 1) newest),
         (select oldest.before from (
             select block, before from native_balance
-            where address = (select id from address where address = :address) order by block limit 1) oldest)),
-    (select hash from block where number = :block);
+            where address = (select id from address where address = :address) order by block limit 1) oldest));
 
 -- name: block_hash
 select hash from block where number = :block;

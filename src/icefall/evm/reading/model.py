@@ -6,11 +6,12 @@
 
 import msgspec
 
-from icefall.evm.encoding import BLOCK_MAX, PER_BLOCK, index_of, position_of
+from icefall.evm.encoding import BLOCK_MAX, PER_BLOCK, index_of, position_of, unpack_uints
 from icefall.evm.model import CallType
 from icefall.evm.standards import BY_NUMBER
 
 AFTER_ALL = position_of(BLOCK_MAX, PER_BLOCK - 1)
+LISTED_AMOUNTS = 5  # of those packed with a transaction, up to the gas price
 
 
 class PageRange(msgspec.Struct, frozen=True, gc=False):
@@ -84,12 +85,25 @@ class TxRead(msgspec.Struct, frozen=True, gc=False):
     gas_limit: int
     gas_used: int
     gas_price: int
-    max_fee: int | None
-    max_priority_fee: int | None
+    amounts: bytes  # the five before and the maximum fees, packed: lists do not show these
     call_type: CallType
     selector: bytes
     sender_ref: int
     to_ref: int
+
+    @property
+    def max_fees(self) -> tuple[int | None, int | None]:
+        """The maximum fee and the maximum priority fee; None: a transaction of its type has none."""
+        max_fee, max_priority_fee = unpack_uints(self.amounts)[LISTED_AMOUNTS:]
+        return max_fee, max_priority_fee
+
+    @property
+    def max_fee(self) -> int | None:
+        return self.max_fees[0]
+
+    @property
+    def max_priority_fee(self) -> int | None:
+        return self.max_fees[1]
 
     @property
     def tx_index(self) -> int:

@@ -8,7 +8,6 @@ same time: 250 of them took a worker from 70 to 650 MiB of memory, and with the 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import TypeVar
 
 from icefall.db.engine import Reader, Row
@@ -141,13 +140,18 @@ class TransferReader:
         """Read all of them, or more than PARTS_MAX transfers or internal transactions."""
         first, last = sorted((txs[0].tx_at, txs[-1].tx_at))
         where: dict[str, int | bytes] = {"address": address, "last_tx": last}
+        has_internals = True
+
+        async def transfers(row: TransferRead | None, limit: int) -> list[TransferRead]:
+            nonlocal has_internals
+            found, has_internals = await lists.transfers_of_page(address, txs, row, limit)
+            return found
 
         async def internals(row: InternalRead | None, limit: int) -> list[InternalRead]:
             after = {"low": first, "inside": -1} if row is None else {"low": row.tx_at, "inside": row.frame}
             return internals_read(await self._reader.rows(SQL.internals_of_page, {**where, **after, "limit": limit}))
 
-        transfers = partial(lists.transfers_of_page, address, txs)
-        return await _in_pieces(transfers), await _in_pieces(internals)
+        return await _in_pieces(transfers), await _in_pieces(internals) if has_internals else []
 
     # -- deployments and messages ------------------------------------------------------------------------------
 
@@ -201,13 +205,15 @@ def _limited(transfers: list[TransferRead], internals: list[InternalRead]) -> Tx
 
 
 def _by_tx(txs: Sequence[TxRead], transfers: list[TransferRead], internals: list[InternalRead]) -> dict[int, TxParts]:
-    parts = {tx.tx_at: TxParts() for tx in txs}
+    parts = {tx.tx_at: TxParts([], []) for tx in txs}
     for transfer in transfers:
-        if transfer.tx_at in parts:
-            parts[transfer.tx_at].transfers.append(transfer)
+        of_tx = parts.get(transfer.tx_at)
+        if of_tx is not None:
+            of_tx.transfers.append(transfer)
     for call in internals:
-        if call.tx_at in parts:
-            parts[call.tx_at].internals.append(call)
+        of_tx = parts.get(call.tx_at)
+        if of_tx is not None:
+            of_tx.internals.append(call)
     return parts
 
 

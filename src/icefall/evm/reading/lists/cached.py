@@ -5,8 +5,7 @@ Every statement that it completes selects the count in the snapshot that it read
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any, TypeVar
 
 from icefall.db.changes import StampedCache
@@ -23,10 +22,10 @@ from icefall.evm.reading.lists.rows import (
     STORED_TX_AT,
     STORED_TX_IDS,
     BlockName,
-    positions_of_txs,
     stored_erc20,
     stored_transfers,
     stored_txs,
+    transfers_in_txs,
 )
 from icefall.evm.reading.model import PageRange, TransferRead, TxRead
 from icefall.evm.reading.one_history import HistoryChanged
@@ -145,11 +144,19 @@ class CachedLists(JoinedLists):
 
     async def transfers_of_page(
         self, address: bytes, txs: Sequence[TxRead], last: TransferRead | None, limit: int
-    ) -> list[TransferRead]:
+    ) -> tuple[list[TransferRead], bool]:
         where = page_bounds(address, txs, last, limit)
         where["from_log"] = where["low"] if last is None else last.log_at + 1
-        decode = partial(_transfers_of_page, {tx.tx_at: tx.location.tx_hash for tx in txs})
-        return await self._cache.decoded(SQL.transfers_of_page, where, decode, STORED_LOG_AT, STORED_TRANSFER_IDS)
+        locations = {tx.tx_at: tx.location for tx in txs}
+        has_internals = True  # as far as no row tells
+
+        def decode(rows: list[Row], names: _Names) -> list[TransferRead]:
+            nonlocal has_internals
+            has_internals = rows[0][-2] is not None
+            return transfers_in_txs(rows, locations, names.addresses)
+
+        found = await self._cache.decoded(SQL.transfers_of_page, where, decode, STORED_LOG_AT, STORED_TRANSFER_IDS)
+        return found, has_internals
 
 
 def _txs(rows: list[Row], names: _Names) -> list[TxRead]:
@@ -163,9 +170,3 @@ def _erc20(rows: list[Row], names: _Names) -> list[TransferRead]:
 def _transfers(rows: list[Row], names: _Names) -> list[TransferRead]:
     """The hash of the transaction is the column before the rollback count."""
     return stored_transfers(rows, [row[-2] for row in rows], names.blocks, names.addresses)
-
-
-def _transfers_of_page(hashes: dict[int, bytes], rows: list[Row], names: _Names) -> list[TransferRead]:
-    """Rows of other transactions have no hash: they are not used."""
-    found = map(hashes.get, positions_of_txs(rows), repeat(b""))
-    return stored_transfers(rows, found, names.blocks, names.addresses)

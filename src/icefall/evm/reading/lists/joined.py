@@ -60,9 +60,9 @@ class JoinedLists:
 
     async def transfers_of_page(
         self, address: bytes, txs: Sequence[TxRead], last: TransferRead | None, limit: int
-    ) -> list[TransferRead]:
+    ) -> tuple[list[TransferRead], bool]:
         where = page_bounds(address, txs, last, limit)
-        return transfers_of(await self._reader.rows(SQL.transfers_of_page, where))
+        return transfers_of(await self._reader.rows(SQL.transfers_of_page, where)), True
 
     async def token_details(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
         rows = await self._reader.rows(SQL.priced_tokens, {"tokens": tokens, "currency": currency})

@@ -8,10 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from icefall.db.engine import Row
-from icefall.evm.encoding import BITS, CALL_TYPES, PER_BLOCK, selector_of, unpack_uint, unpack_uints
+from icefall.evm.encoding import (
+    BITS,
+    CALL_TYPES,
+    IMPLIED_SELECTORS,
+    PER_BLOCK,
+    selector_of,
+    unpack_uint,
+    unpack_uints,
+)
 from icefall.evm.enriching.reader import AnswerTokens, TokenDetails, details_of
 from icefall.evm.model import ERC20
-from icefall.evm.reading.model import PageRange, TransferRead, TxLocation, TxRead
+from icefall.evm.reading.model import LISTED_AMOUNTS, PageRange, TransferRead, TxLocation, TxRead
 
 
 class AddressLists(Protocol):
@@ -40,9 +48,10 @@ class AddressLists(Protocol):
 
     async def transfers_of_page(
         self, address: bytes, txs: Sequence[TxRead], last: TransferRead | None, limit: int
-    ) -> list[TransferRead]:
+    ) -> tuple[list[TransferRead], bool]:
         """Read transfers of the address in the transactions from the first to the last of `txs`, in log order behind
-        `last`. Transfers between them that belong to none of `txs` may be among them."""
+        `last`. Transfers between them that belong to none of `txs` may be among them. And tell whether the address may
+        be a party of internal transactions between them: False saves a statement that finds none."""
         ...
 
     async def token_details(self, tokens: list[int], currency: str) -> dict[int, TokenDetails]:
@@ -67,15 +76,15 @@ STORED_LOG_AT, STORED_TRANSFER_IDS = 1, slice(6, 9)
 ERC20_LOG_AT, ERC20_IDS = 0, slice(3, 6)  # of the statement erc20_of alone
 
 BlockName = tuple[bytes, int]  # hash and time
+_NOWHERE = TxLocation(0, b"", 0, b"")
 
 
 def tx_of(row: Row) -> TxRead:
     tx_at, block_hash, time, txid, sender, to, amounts, kind, selector, sender_ref, to_ref = row
-    value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee = unpack_uints(amounts)
+    value, nonce, gas_limit, gas_used, gas_price = unpack_uints(amounts, LISTED_AMOUNTS)
     return TxRead(
         TxLocation(tx_at >> BITS, block_hash, time, txid), tx_at, kind >> 2 & 1, kind >> 3, sender, to, value, nonce,
-        gas_limit, gas_used, gas_price, max_fee, max_priority_fee, CALL_TYPES[kind & 3], selector_of(kind, selector),
-        sender_ref, to_ref,
+        gas_limit, gas_used, gas_price, amounts, CALL_TYPES[kind & 3], selector_of(kind, selector), sender_ref, to_ref,
     )  # fmt: skip
 
 
@@ -99,12 +108,13 @@ def stored_txs(rows: Iterable[Row], blocks: Mapping[int, BlockName], addresses: 
     found = []
     for at, txid, amounts, kind, selector, sender, to, _ in rows:
         number = at >> BITS
-        value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee = unpack_uints(amounts)
+        block_hash, time = blocks[number]
+        value, nonce, gas_limit, gas_used, gas_price = unpack_uints(amounts, LISTED_AMOUNTS)
         found.append(
             TxRead(
-                TxLocation(number, *blocks[number], txid), at, kind >> 2 & 1, kind >> 3, addresses[sender],
-                addresses[to], value, nonce, gas_limit, gas_used, gas_price, max_fee, max_priority_fee,
-                CALL_TYPES[kind & 3], selector_of(kind, selector), sender, to,
+                TxLocation(number, block_hash, time, txid), at, kind >> 2 & 1, kind >> 3, addresses[sender],
+                addresses[to], value, nonce, gas_limit, gas_used, gas_price, amounts, CALL_TYPES[kind & 3],
+                selector or IMPLIED_SELECTORS[kind & 3], sender, to,
             )
         )  # fmt: skip
     return found
@@ -141,6 +151,24 @@ def stored_transfers(
                 standard, TxLocation(number, *blocks[number], txid), at, position, at & _BLOCK_BITS | index,
                 addresses[token], addresses[sender], addresses[to],
                 0 if token_id is None else _from_bytes(token_id[1:], "big"),
+                0 if value is None else _from_bytes(value[1:], "big"), token, sender, to,
+            )
+        )  # fmt: skip
+    return found
+
+
+def transfers_in_txs(
+    rows: Iterable[Row], locations: Mapping[int, TxLocation], addresses: Mapping[int, bytes]
+) -> list[TransferRead]:
+    """Decode the same columns with the locations of transactions by position. Rows of others, which are not used, have
+    none."""
+    found = []
+    for standard, at, position, index, token_id, value, token, sender, to, _, _ in rows:
+        tx_at = at & _BLOCK_BITS | index
+        found.append(
+            TransferRead(
+                standard, locations.get(tx_at, _NOWHERE), at, position, tx_at, addresses[token], addresses[sender],
+                addresses[to], 0 if token_id is None else _from_bytes(token_id[1:], "big"),
                 0 if value is None else _from_bytes(value[1:], "big"), token, sender, to,
             )
         )  # fmt: skip

@@ -17,12 +17,13 @@ address = (select id from address where address = :address) and log_at >= :low a
 -- fragment: in_txs
 address = (select id from address where address = :address) and tx_at >= :low and tx_at < :high;
 
--- The positions of a page are found first, and give the order: they are the outermost loop.
+-- The positions of a page are found first, and give the order: they are the outermost loop. With `cross join`
+-- SQLite reads them as it goes along instead of putting them in a table first.
 
 -- name: txs_of
 select {tx}, {rollbacks}
 from (select tx_at from native_of where {in_txs} order by tx_at desc limit :limit) page
-join tx t on t.tx_at = page.tx_at;
+cross join tx t where t.tx_at = page.tx_at;
 
 -- The two lists are disjoint; each is read in index order and merged.
 -- name: touched
@@ -32,7 +33,7 @@ from (
     union all
     select tx_at from touch_of where {in_txs}
     order by 1 desc limit :limit) page
-join tx t on t.tx_at = page.tx_at;
+cross join tx t where t.tx_at = page.tx_at;
 
 -- name: touched_ascending
 select {tx}, {rollbacks}
@@ -41,36 +42,41 @@ from (
     union all
     select tx_at from touch_of where {in_txs}
     order by 1 limit :limit) page
-join tx t on t.tx_at = page.tx_at;
+cross join tx t where t.tx_at = page.tx_at;
 
 -- The list that is asked for most, without the columns that are the same in all of its rows: each column of a row costs
 -- as much as a number that is computed with it.
 -- name: erc20_of
 select o.log_at, e.tx_index, e.value, e.token, e.sender, e.recipient, t.hash, {rollbacks}
 from (select log_at from erc20_of where {in_list} order by log_at desc limit :limit) o
-join erc20 e on e.log_at = o.log_at
-join tx t on t.tx_at = e.log_at & -16777216 | e.tx_index;
+cross join erc20 e cross join tx t
+where e.log_at = o.log_at and t.tx_at = e.log_at & -16777216 | e.tx_index;
 
 -- name: {single_nft}_of
 select {number}, o.log_at, {stored}, t.hash, {rollbacks}
 from (select log_at from {single_nft}_of where {in_list} order by log_at desc limit :limit) o
-join {single_nft} e on e.log_at = o.log_at
-join tx t on t.tx_at = e.log_at & -16777216 | e.tx_index;
+cross join {single_nft} e cross join tx t
+where e.log_at = o.log_at and t.tx_at = e.log_at & -16777216 | e.tx_index;
+
+-- Null: the address is no party of an internal transaction from the first to the last of these transactions.
+-- fragment: has_internals
+(select 1 from internal_of where address = (select id from address where address = :address)
+    and tx_at >= :first_tx and tx_at <= :last_tx limit 1);
 
 -- fragment: {single}_of_txs
-select {number}, o.log_at, {stored}, null, {rollbacks}
+select {number}, o.log_at, {stored}, {has_internals}, {rollbacks}
 from {single}_of o join {single} e on e.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :from_log and o.log_at < :high
     and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx;
 
 -- fragment: {batched}_of_txs
-select {number}, o.log_at, {stored}, null, {rollbacks}
+select {number}, o.log_at, {stored}, {has_internals}, {rollbacks}
 from {batched}_of o join {batched} e on e.log_at = o.log_at
 where o.address = (select id from address where address = :address) and o.log_at >= :low and o.log_at < :high
     and (o.log_at, e.position) > (:low, :inside)
     and (o.log_at & -16777216 | e.tx_index) between :first_tx and :last_tx;
 
--- The transfers of a page of transactions, whose hashes the caller has. The lists of the standards are disjoint; each is
+-- The transfers of a page of transactions, whose places the caller has. The lists of the standards are disjoint; each is
 -- read in index order and merged. Only batches can be continued inside a log (`low`, `inside`); `from_log` is where the
 -- others go on.
 -- name: transfers_of_page

@@ -105,6 +105,11 @@ class EnrichReader:
             known.details.update((token, found.get(token)) for token in missing)
         return known
 
+    def known_tokens(self, currency: str) -> AnswerTokens | None:
+        """Return what is cached of the store as it is now; None where nothing is."""
+        known = self._answer_tokens(currency)
+        return known if known.details else None
+
     async def priced_tokens(self, tokens: Iterable[int], currency: str) -> dict[int, TokenDetails]:
         """Return details with current prices by token ID, in at most one query; IDs that are not tokens are left
         out."""

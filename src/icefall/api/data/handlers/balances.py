@@ -12,7 +12,7 @@ from msgspec import UNSET, UnsetType
 from icefall.api.data.render.balances import (
     NFT_BALANCE,
     BalanceCursor,
-    erc20_balance,
+    erc20_balances,
     native_balance,
     unpack_balance_cursor,
 )
@@ -64,7 +64,7 @@ async def list_erc20(
     result = Erc20Balances(
         next_page_token=_token("balances:listErc20", params, paging, more),
         native_token_balance=native_balance(context.money, chain.info, native, price),
-        erc20_token_balances=[erc20_balance(context, one) for one in held],
+        erc20_token_balances=erc20_balances(context, held),
     )
     return charged(result, budget)
 
@@ -80,7 +80,9 @@ async def _erc20_page(
         found, after = await chain.balances.erc20(
             params.address, start.block, after, wanted, params.contract_addresses, budget
         )
-        held += [one for one in found if not (params.filter_spam_tokens and one.reputation == MALICIOUS)]
+        if params.filter_spam_tokens:
+            found = [one for one in found if one.reputation != MALICIOUS]
+        held += found
         if after is None or len(held) >= params.page_size or not budget.left:
             break
     return held, after

@@ -1,14 +1,15 @@
 """Handlers of transactions: of a chain, of an address, and single ones with everything in them."""
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import UNSET
 
 from icefall.api.data.handlers.chains import network_token
 from icefall.api.data.handlers.contracts import why_deployments_lack
-from icefall.api.data.render.context import AnswerContext, context_for
-from icefall.api.data.render.transactions import details, full_native, internal, native, transfer, whole_lists
+from icefall.api.data.render.context import AnswerContext, NotRead, context_for, known_context, rendered
+from icefall.api.data.render.text import RawJson
+from icefall.api.data.render.transactions import details, full_native, internal, natives, transfer, whole_lists
 from icefall.api.data.schema.transactions import (
     DeploymentParams,
     LatestTxsParams,
@@ -30,7 +31,7 @@ from icefall.errors import NotFound
 from icefall.evm.enriching.reader import NATIVE_ADDRESS
 from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.links import links_of
-from icefall.evm.reading.model import FullTxRead, InternalRead, MessageRead, TransferRead, TxParts
+from icefall.evm.reading.model import FullTxRead, InternalRead, MessageRead, TransferRead, TxParts, TxRead
 from icefall.wire.ids import id_text
 
 HISTORIC_AFTER_S = 24 * 3600
@@ -45,9 +46,8 @@ async def latest_transactions(
     chain = await chains.find(params.chain_id)
     (before,) = cursor_of("latest", params, paging) or (None,)
     txs, more = await chain.blocks.newest_txs(before, params.page_size, _STATUSES[params.status])
-    context = await context_for(chain, dialect, txs)
     token = UNSET if more is None else paging.token("latest", params, pack_cursor(more))
-    return NativeTransactionPage(next_page_token=token, transactions=[native(context, tx) for tx in txs])
+    return NativeTransactionPage(next_page_token=token, transactions=await rendered(chain, dialect, txs, natives))
 
 
 async def list_native(
@@ -56,8 +56,7 @@ async def list_native(
     chain = await chains.find(params.chain_id)
     found = await chain.lists.txs_of(params.address, page_range("listNative", params, paging), params.page_size + 1)
     txs, token = cut("listNative", params, paging, found)
-    context = await context_for(chain, dialect, txs)
-    return NativeTransactionPage(next_page_token=token, transactions=[native(context, tx) for tx in txs])
+    return NativeTransactionPage(next_page_token=token, transactions=await rendered(chain, dialect, txs, natives))
 
 
 async def list_transactions(
@@ -71,8 +70,20 @@ async def list_transactions(
     if len(parts) < len(txs):  # too much for one page
         txs = txs[: len(parts)]
         token = paging.token("transactions", params, pack_cursor(*txs[-1].cursor))
-    context = await context_for(chain, dialect, [*txs, *_rows_in(parts.values())])
-    return TransactionDetailsPage(next_page_token=token, transactions=await details(context, txs, parts))
+    return TransactionDetailsPage(next_page_token=token, transactions=await _details(chain, dialect, txs, parts))
+
+
+async def _details(
+    chain: EvmChain, dialect: Dialect, txs: Sequence[TxRead], parts: Mapping[int, TxParts]
+) -> list[RawJson]:
+    """Render transactions with what is known already, or, if that is not enough, with what is read for them."""
+    known = known_context(chain, dialect)
+    if known is not None:
+        try:
+            return await details(known, txs, parts)
+        except NotRead:
+            pass
+    return await details(await context_for(chain, dialect, [*txs, *_rows_in(parts.values())]), txs, parts)
 
 
 async def get_transaction(params: TransactionParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from icefall.api.data.render.context import AnswerContext, context_for
-from icefall.api.data.render.transactions import internal, transfer
+from icefall.api.data.render.context import AnswerContext, rendered
+from icefall.api.data.render.transactions import internals, transfers
 from icefall.api.data.schema.transfers import (
     TRANSFER_PAGES,
     AddressPage,
@@ -21,6 +21,7 @@ from icefall.evm.reading.directory import ChainDirectory, EvmChain
 from icefall.evm.reading.model import InternalRead, PageRange, TransferRead
 from icefall.evm.standards import STANDARDS
 
+Render = Callable[[AnswerContext, Any], list[Any]]
 Rows = Sequence[TransferRead | InternalRead]
 Read = Callable[[EvmChain, bytes, PageRange, int], Awaitable[tuple[Rows, AnswerTokens | None]]]
 _CURRENCY = "usd"
@@ -44,37 +45,35 @@ async def _erc20(chain: EvmChain, address: bytes, span: PageRange, limit: int) -
     return await chain.lists.erc20_with_tokens(address, span, limit, _CURRENCY)
 
 
-def _list_of(
-    route: str, read: Read, show: Callable[[AnswerContext, Any], Any], page: type[Page], field: str = "transactions"
-) -> Handler:
+def _list_of(route: str, read: Read, render: Render, page: type[Page], field: str = "transactions") -> Handler:
     """The handler of one list: `read` returns its rows, and what is known of their tokens if it was read with them;
-    `show` makes an item of a row, `field` of `page` holds them."""
+    `render` makes items of rows, `field` of `page` holds them."""
 
     async def list_page(params: AddressPage, chains: ChainDirectory, paging: Paging, dialect: Dialect) -> Page:
         chain = await chains.find(params.chain_id)
         span = page_range(route, params, paging)
         found, tokens = await read(chain, params.address, span, params.page_size + 1)
         rows, token = cut(route, params, paging, found)
-        context = await context_for(chain, dialect, rows, _CURRENCY, tokens)
-        return page(next_page_token=token, **{field: [show(context, row) for row in rows]})
+        items = await rendered(chain, dialect, rows, render, _CURRENCY, tokens)
+        return page(next_page_token=token, **{field: items})
 
     return list_page
 
 
 list_standard = {  # by its number
-    one.number: _list_of(f"list{one.label}", _of_standard(one.number), transfer, TRANSFER_PAGES[one.number])
+    one.number: _list_of(f"list{one.label}", _of_standard(one.number), transfers, TRANSFER_PAGES[one.number])
     for one in STANDARDS
 }
 list_internals = _list_of(
     "listInternals",
     _rows_alone(lambda chain, *page: chain.transfers.internals_of(*page)),
-    internal,
+    internals,
     InternalTransactionPage,
 )
 list_transfers = _list_of(
     "transfers",
     _rows_alone(lambda chain, *page: chain.transfers.in_token(*page)),
-    transfer,
+    transfers,
     TokenTransferPage,
     "transfers",
 )

@@ -1,7 +1,7 @@
 """Balances of an address as the chain data API returns them, and the cursors of their lists."""
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import UNSET, Raw
@@ -71,17 +71,22 @@ def native_balance(money: Money, info: ChainInfo, balance: int, price: str | Non
     )
 
 
-def erc20_balance(context: AnswerContext, held: Erc20Held) -> RawJson:
-    """Render an Erc20TokenBalance. A balance of a token without decimals has no value."""
-    details = context.tokens.get(held.token_ref) or _NO_TOKEN
-    token = context.held_tokens.get((held.token, held.token_ref))
-    if token is None:
-        token = context.held_tokens[held.token, held.token_ref] = _held_token(context, held.token, details)
-    value = ""
-    if details.price is not None and details.decimals is not None:
-        value = f',"balanceValue":{json_text(context.money.value(held.balance, details.decimals, details.price))}'
-    reputation = "null" if held.reputation is None else quoted(held.reputation)
-    return Raw(f'{{{token},"balance":"{held.balance}"{value},"tokenReputation":{reputation}}}')
+def erc20_balances(context: AnswerContext, held: Sequence[Erc20Held]) -> list[RawJson]:
+    """Render each as an Erc20TokenBalance. A balance of a token without decimals has no value."""
+    known, texts = context.tokens, context.held_tokens
+    items: list[RawJson] = []
+    for one in held:
+        key = (one.token, one.token_ref)
+        details = known.get(one.token_ref) or _NO_TOKEN
+        token = texts.get(key)
+        if token is None:
+            token = texts[key] = _held_token(context, one.token, details)
+        value, price, reputation = "", details.price, one.reputation
+        if price is not None and details.decimals is not None:
+            value = f',"balanceValue":{json_text(context.money.value(one.balance, details.decimals, price))}'
+        reputed = "null" if reputation is None else quoted(reputation)
+        items.append(Raw(f'{{{token},"balance":"{one.balance}"{value},"tokenReputation":{reputed}}}'))
+    return items
 
 
 def _held_token(context: AnswerContext, address: bytes, details: TokenDetails) -> str:

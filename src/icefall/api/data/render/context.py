@@ -22,14 +22,21 @@ from icefall.evm.standards import Holding
 PIECE = 200  # rows rendered or looked up at a time, about 5 ms
 T = TypeVar("T")
 Rendered = TypeVar("Rendered")
+Row = TypeVar("Row", bound=TxRead | TransferRead | InternalRead)
 TokenKey = tuple[bytes, int]  # address and its interned ID
 NftRef = tuple[int, int]  # interned ID of the contract, and token ID
 NftKey = tuple[bytes, int]  # address of the contract, and token ID
 
 
+class NotRead(Exception):
+    """A row names something whose details were not read yet."""
+
+
 class AnswerContext(msgspec.Struct, frozen=True):
     """The details that rows of an answer are rendered with. `tokens` are by the interned ID of their address; one that
-    is not in it, or None, is not a token. `parties` and the like are JSON: answers repeat the same addresses."""
+    is not in it, or None, is not a token. `parties` and the like are JSON: answers repeat the same addresses.
+
+    `is_partial`: nothing was read for the rows. A token that is not in `tokens`, or any NFT, is NotRead then."""
 
     chain_id: str
     dialect: Dialect
@@ -41,6 +48,14 @@ class AnswerContext(msgspec.Struct, frozen=True):
     parties: dict[TokenKey, str] = {}
     erc20_tokens: dict[TokenKey, str] = {}
     held_tokens: dict[TokenKey, str] = {}
+    is_partial: bool = False
+
+    def token(self, ref: int) -> TokenDetails | None:
+        """Return the details of an address by its interned ID; None if it is no token."""
+        details = self.tokens.get(ref)
+        if details is None and self.is_partial and ref not in self.tokens:
+            raise NotRead
+        return details
 
 
 async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int], currency: str) -> AnswerContext:
@@ -49,6 +64,43 @@ async def balances_context(chain: EvmChain, dialect: Dialect, refs: Iterable[int
     money = money_of(currency, as_numbers=dialect.prices_are_numbers)
     held = tokens.texts["held"]
     return AnswerContext(chain.info.id, dialect, money, chain.method_names, tokens.details, held_tokens=held)
+
+
+def known_context(chain: EvmChain, dialect: Dialect, currency: str = "usd") -> AnswerContext | None:
+    """Return a partial context of what other answers from this version of the store have read: enough for most pages,
+    which then need not be searched for what they name. None where nothing is kept, or the names of methods depend on
+    what contracts are proxies of."""
+    tokens = None if chain.method_names.has_own else chain.enriched.known_tokens(currency)
+    if tokens is None:
+        return None
+    return AnswerContext(
+        chain.info.id,
+        dialect,
+        money_of(currency, as_numbers=dialect.prices_are_numbers),
+        chain.method_names,
+        tokens.details,
+        parties=tokens.texts["parties"],
+        erc20_tokens=tokens.texts["erc20"],
+        is_partial=True,
+    )
+
+
+async def rendered(
+    chain: EvmChain,
+    dialect: Dialect,
+    rows: Sequence[Row],
+    render: Callable[[AnswerContext, Sequence[Row]], list[Rendered]],
+    currency: str = "usd",
+    tokens: AnswerTokens | None = None,
+) -> list[Rendered]:
+    """Render rows with what is known already, or, if that is not enough, with what is read for them."""
+    known = known_context(chain, dialect, currency) if tokens is None else None
+    if known is not None:
+        try:
+            return render(known, rows)
+        except NotRead:
+            pass
+    return render(await context_for(chain, dialect, rows, currency, tokens), rows)
 
 
 async def context_for(

@@ -30,8 +30,8 @@ def party(context: AnswerContext, address: bytes, ref: int) -> str:
     """Render a Party as JSON. `address` is empty for a creation that failed."""
     rendered = context.parties.get((address, ref))
     if rendered is None:
+        details = context.token(ref)
         text = address_text(address) if address else ""
-        details = context.tokens.get(ref)
         rendered = f'{{"address":"{text}"}}' if details is None else json_text(_token_party(details, text))
         context.parties[address, ref] = rendered
     return rendered
@@ -74,7 +74,7 @@ def erc20_token(context: AnswerContext, address: bytes, ref: int) -> str:
     """Render an Erc20Token as JSON."""
     rendered = context.erc20_tokens.get((address, ref))
     if rendered is None:
-        details = context.tokens.get(ref) or _NO_TOKEN
+        details = context.token(ref) or _NO_TOKEN
         rendered = context.erc20_tokens[address, ref] = _erc20_text(
             context.dialect.name, context.money, address, details
         )

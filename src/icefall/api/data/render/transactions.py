@@ -5,7 +5,7 @@ from functools import lru_cache, partial
 
 from msgspec import Raw
 
-from icefall.api.data.render.context import PIECE, AnswerContext, in_pieces
+from icefall.api.data.render.context import PIECE, AnswerContext, NotRead, in_pieces
 from icefall.api.data.render.text import RawJson, json_text, quoted
 from icefall.api.data.render.tokens import NFT_TOKENS, erc20_token, party
 from icefall.api.http.structs import address_text
@@ -20,9 +20,24 @@ def transfer(context: AnswerContext, row: TransferRead) -> RawJson:
     return Raw(f"{{{_location(row.location)},{_transfer_fields(context, row)}}}")
 
 
+def transfers(context: AnswerContext, rows: Sequence[TransferRead]) -> list[RawJson]:
+    """Render the items of a list, as `transfer` does, without two calls for each of them."""
+    items: list[RawJson] = []
+    for row in rows:
+        at = row.location
+        block = _block_fields(at.block_number, at.time, at.block_hash)
+        items.append(Raw(f'{{{block},"txHash":"0x{at.tx_hash.hex()}",{_transfer_fields(context, row)}}}'))
+    return items
+
+
 def nested_transfer(context: AnswerContext, row: TransferRead) -> str:
     """Render a transfer without its transaction, as JSON: Erc20TransferDetails and so on."""
     return f"{{{_transfer_fields(context, row)}}}"
+
+
+def internals(context: AnswerContext, rows: Sequence[InternalRead]) -> list[RawJson]:
+    """Render each as an InternalTransaction."""
+    return [internal(context, row) for row in rows]
 
 
 def internal(context: AnswerContext, row: InternalRead) -> RawJson:
@@ -57,6 +72,8 @@ def _transfer_fields(context: AnswerContext, row: TransferRead) -> str:
             f'"from":{sender_text},"to":{to_text},"logIndex":{row.log_at & INDEX_BITS},'
             f'"value":"{row.value}","erc20Token":{token}'
         )
+    if context.is_partial:
+        raise NotRead
     parties = f'"from":{sender_text},"to":{to_text},"logIndex":{row.log_at & INDEX_BITS}'
     standard = BY_NUMBER[row.standard]
     value = f',"value":"{row.value}"' if standard.has_amounts else ""
@@ -79,7 +96,9 @@ _TRANSFER_LISTS = tuple((standard.number, f'"{standard.table}Transfers":[') for 
 _NO_LISTS = "".join(f"{name}]," for _, name in _TRANSFER_LISTS) + '"internalTransactions":[]'
 # The JSON before and after the only transfer of a transaction, by its standard.
 _AROUND_ONE = {
-    number: (head + name, tail) for number, name in _TRANSFER_LISTS for head, _, tail in (_NO_LISTS.partition(name),)
+    number: (f"{head}{name}{{", f"}}{tail}")
+    for number, name in _TRANSFER_LISTS
+    for head, _, tail in (_NO_LISTS.partition(name),)
 }
 Lists = Sequence[list[str]]  # the transfers of each standard, and then the internal transactions, as JSON
 
@@ -111,6 +130,11 @@ def _whole_block_fields(chain_id: str, row: BlockRead) -> str:
     )
 
 
+def natives(context: AnswerContext, txs: Sequence[TxRead]) -> list[RawJson]:
+    """Render each as a NativeTransaction."""
+    return [native(context, tx) for tx in txs]
+
+
 def native(context: AnswerContext, tx: TxRead) -> RawJson:
     """Render a NativeTransaction."""
     return Raw(f"{{{_native_fields(context, tx)}}}")
@@ -131,13 +155,18 @@ def _native_fields(context: AnswerContext, tx: TxRead) -> str:
     at, known, sender, to, selector = tx.location, context.parties, tx.sender, tx.to, tx.selector
     method = _method(tx.call_type._value_, selector, context.method_names.of(to, selector) if selector else None)
     return (
-        f"{_block_fields(at.block_number, at.time, at.block_hash)},"
-        f'"chainId":{quoted(context.chain_id)},"blockIndex":{tx.tx_at & INDEX_BITS},'
-        f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{1 if tx.status else 0}","txType":{tx.type_id},'
+        f"{_block_and_chain(at.block_number, at.time, at.block_hash, context.chain_id)},"
+        f'"blockIndex":{tx.tx_at & INDEX_BITS},'
+        f'"txHash":"0x{at.tx_hash.hex()}","txStatus":"{tx.status}","txType":{tx.type_id},'
         f'"gasLimit":"{tx.gas_limit}","gasUsed":"{tx.gas_used}","gasPrice":"{tx.gas_price}","nonce":"{tx.nonce}",'
         f'"from":{known.get((sender, tx.sender_ref)) or party(context, sender, tx.sender_ref)},'
         f'"to":{known.get((to, tx.to_ref)) or party(context, to, tx.to_ref)},"method":{method},"value":"{tx.value}"'
     )
+
+
+@lru_cache(maxsize=4096)
+def _block_and_chain(number: int, time: int, block_hash: bytes, chain_id: str) -> str:
+    return f'{_block_fields(number, time, block_hash)},"chainId":{quoted(chain_id)}'
 
 
 @lru_cache(maxsize=4096)  # most transactions call a few functions
@@ -151,14 +180,18 @@ async def details(context: AnswerContext, txs: Sequence[TxRead], parts: Mapping[
     rendered: list[RawJson] = []
     for tx in txs:
         of_tx = parts[tx.tx_at]
-        if not of_tx.transfers and not of_tx.internals:
+        transfers, internals = of_tx.transfers, of_tx.internals
+        if not internals and len(transfers) == 1:  # as most transactions have
+            before, after = _AROUND_ONE[transfers[0].standard]
+            lists = before + _transfer_fields(context, transfers[0]) + after
+        elif not transfers and not internals:
             lists = _NO_LISTS
         elif _are_few(of_tx):
             lists = _lists_at_once(context, of_tx)
         else:
-            *transfers, internals = map(",".join, await _nested_lists(context, of_tx))
-            named = [f"{name}{texts}]," for (_, name), texts in zip(_TRANSFER_LISTS, transfers, strict=True)]
-            lists = f'{"".join(named)}"internalTransactions":[{internals}]'
+            *named, calls = map(",".join, await _nested_lists(context, of_tx))
+            named = [f"{name}{texts}]," for (_, name), texts in zip(_TRANSFER_LISTS, named, strict=True)]
+            lists = f'{"".join(named)}"internalTransactions":[{calls}]'
         truncated = _TRUNCATED if of_tx.truncated else ""
         rendered.append(Raw(f'{{"nativeTransaction":{{{_native_fields(context, tx)}}},{lists}{truncated}}}'))
     return rendered
@@ -177,9 +210,6 @@ def _are_few(parts: TxParts) -> bool:
 
 def _lists_at_once(context: AnswerContext, parts: TxParts) -> str:
     """Render the nested lists at once, without a coroutine for each of many transactions."""
-    if len(parts.transfers) == 1 and not parts.internals:  # as most transactions have
-        before, after = _AROUND_ONE[parts.transfers[0].standard]
-        return f"{before}{nested_transfer(context, parts.transfers[0])}{after}"
     texts: dict[int, str] = {}  # of the standards that there are
     for row in parts.transfers:
         known, text = texts.get(row.standard), nested_transfer(context, row)

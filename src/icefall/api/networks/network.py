@@ -88,8 +88,9 @@ class AssetNames:
 
 
 class PrimaryNetwork(msgspec.Struct, frozen=True):
-    """`public_name` is the one in answers; `names` are all that are accepted. `chains` maps what a caller may write to
-    the name of a chain. `hrps` are the human-readable parts of addresses that are accepted, `hrp` is the one sent."""
+    """`public_name` is the name in answers, which is that of the path; `names` are all that are accepted. `chains` maps
+    what a caller may write to the name of a chain. `hrps` are the human-readable parts of addresses that are accepted,
+    `hrp` is the one sent."""
 
     public_name: str
     names: frozenset[str]
@@ -148,6 +149,9 @@ class Networks:
 
     def __init__(self, network: PrimaryNetwork | None) -> None:
         self._network = network
+        self._by_name: dict[str, PrimaryNetwork] = {}
+        if network is not None:
+            self._by_name = {name: msgspec.structs.replace(network, public_name=name) for name in network.names}
 
     def which(self, name: str, chain: str) -> str:
         """Which chain is meant: p-chain, x-chain or c-chain."""
@@ -199,12 +203,12 @@ class Networks:
         return network
 
     def named(self, name: str) -> PrimaryNetwork:
-        """The network of a name. NotFound if it is not served here."""
-        network = self._network
-        if network is None:
+        """The network of a name, which its answers show. NotFound if it is not served here."""
+        if self._network is None:
             raise NotFound("this program neither runs nor follows a primary network: `icefall up` does")
-        if name.lower() not in network.names:
-            raise NotFound(f"network {name} is not served here, {network.public_name} is")
+        network = self._by_name.get(name.lower())
+        if network is None:
+            raise NotFound(f"network {name} is not served here, {self._network.public_name} is")
         return network
 
     def _chain(self, network: PrimaryNetwork, chain: str) -> str:

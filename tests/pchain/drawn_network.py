@@ -13,6 +13,7 @@ from typing import Any
 from tests.api.networks_scene import asked, networks_app
 from tests.pchain.drawing import C_CHAIN, X_CHAIN
 from tests.pchain.drawn_chains import DrawnChain
+from tests.pchain.drawn_foreign import ForeignOutputs
 from tests.pchain.naive_history import NaiveHistory
 from tests.store.opened import open_store
 
@@ -26,11 +27,12 @@ from icefall.pchain.reading import PlatformReader
 from icefall.pchain.subnet_lists import SubnetLists
 from icefall.primary.listed import ListedPlatform
 from icefall.primary.shared_memory import PlatformMoves
-from icefall.wire.ids import hash256
+from icefall.wire.ids import hash256, id_text
 from icefall.wire.pvm.codec import unpack_genesis
+from icefall.wire.pvm.types import PlatformTx
 from icefall.wire.text import bech32
 from icefall.xchain.listing import AssetChainLists, first_at
-from icefall.xchain.outputs import OutputLists
+from icefall.xchain.outputs import OutputLists, put_outputs
 from icefall.xchain.store import AssetChainReader
 from icefall.xchain.vertices import VertexLists
 
@@ -49,9 +51,12 @@ class NoAssets(AssetChainReader):
 
 
 class DrawnNetwork:
-    """A drawn chain in a store, its interface, and what a naive chain remembers."""
+    """A drawn chain in a store, its interface, and what a naive chain remembers. `shared`: exports of X and C are
+    drawn too, some of which are seen."""
 
-    def __init__(self, directory: Path, seed: int, remembers: type[NaiveHistory] = NaiveHistory) -> None:
+    def __init__(
+        self, directory: Path, seed: int, remembers: type[NaiveHistory] = NaiveHistory, *, shared: bool = False
+    ) -> None:
         self._runner = asyncio.Runner()
         chain = DrawnChain(seed)
         self.naive = remembers(chain.rules)
@@ -59,8 +64,14 @@ class DrawnNetwork:
         self.store = open_store(store_path(directory), PACKAGE)
         moves = PlatformMoves(X_CHAIN, ListedPlatform(self.store))
         blocks = list(chain.blocks(BLOCKS))
+        self.foreign = ForeignOutputs(seed, seen=shared)
+        self.txs: list[tuple[PlatformTx, int, int, str]] = []  # as they were accepted: height, time and ID of the block
         for one in blocks:
             self.naive.accept(one)
+            time = self.naive.time if one.time is None else one.time
+            self.foreign.note(one.txs, time)
+            proposed = () if one.proposal is None else (one.proposal,)
+            self.txs += [(tx, one.height, time, id_text(one.block_id)) for tx in (*one.txs, *proposed)]
 
         async def started() -> PlatformLedger:
             ledger = PlatformLedger(self.store, chain.rules, chain.genesis, lambda _: None, moves)
@@ -69,6 +80,7 @@ class DrawnNetwork:
 
         async def fill() -> None:
             ledger, at, source = await started(), 0, random.Random(seed)
+            await self.store.write(lambda tx: put_outputs(tx, self.foreign.early))
             while at < len(blocks):  # a proposal may be stored with an earlier batch than the block that decides it
                 end = at + source.choice((1, 1, 2, 7, 40))
                 batch = [ReceivedBlock(hash256(b"c" + one.raw), one.raw, one.raw, False) for one in blocks[at:end]]
@@ -76,6 +88,7 @@ class DrawnNetwork:
                 at = end
                 if source.random() < 0.1:  # a restart: everything is loaded from the store
                     ledger = await started()
+            await self.store.write(lambda tx: put_outputs(tx, self.foreign.late))
 
         self._runner.run(fill())
         self._app = networks_app(Networks(self._network(chain)))

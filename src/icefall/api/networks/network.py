@@ -14,7 +14,14 @@ from icefall.pchain.observed import ObservedNodes
 from icefall.pchain.reading import PlatformReader
 from icefall.pchain.subnet_lists import SubnetLists
 from icefall.wire.avm.codec import unpack_tx
-from icefall.wire.avm.types import CreateAssetTx, MintOutput, NftMintOutput, PropertyMintOutput
+from icefall.wire.avm.types import (
+    CreateAssetTx,
+    MintOutput,
+    NftMintOutput,
+    NftTransferOutput,
+    PropertyMintOutput,
+    TransferOutput,
+)
 from icefall.wire.ids import PLATFORM_CHAIN, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.text import bech32
@@ -39,15 +46,20 @@ class AssetName(msgspec.Struct, frozen=True):
 
 
 _MINTING = (MintOutput, NftMintOutput, PropertyMintOutput)
+_OF_NFTS, _OF_COINS = (NftMintOutput, NftTransferOutput), (MintOutput, TransferOutput)
 
 
 def asset_name(tx: CreateAssetTx) -> AssetName:
     """How a transaction calls the asset that it creates, and whether more of it can be made."""
     outputs = [output for state in tx.initial_states for output in state.outputs]
-    is_nft = bool(outputs) and all(isinstance(output, NftMintOutput) for output in outputs)
+    has_nfts, has_coins = (any(isinstance(one, kinds) for one in outputs) for kinds in (_OF_NFTS, _OF_COINS))
     can_grow = any(isinstance(output, _MINTING) for output in outputs)
     return AssetName(
-        tx.name, tx.symbol, tx.denomination, "nft" if is_nft else "secp256k1", "variable" if can_grow else "fixed"
+        tx.name,
+        tx.symbol,
+        tx.denomination,
+        "nft" if has_nfts and not has_coins else "secp256k1",
+        "variable" if can_grow else "fixed",
     )
 
 

@@ -32,7 +32,7 @@ STAKING = (
 VALIDATING = (t.AddValidatorTx, t.AddPermissionlessValidatorTx)
 
 
-class _History(NaiveHistory):
+class PlatformHistory(NaiveHistory):
     """Remembers also weight and balance of every L1 validator after each transaction."""
 
     def __init__(self, rules: Any) -> None:
@@ -52,7 +52,7 @@ class NaivePlatform:
         self.hrp = hrp
         self.avax = network.platform.avax_asset_id
         self.shared = NaiveNetwork(playback.recording)
-        self.history = _History(network.platform)
+        self.history = PlatformHistory(network.platform)
         raw = network.genesis.p_genesis
         genesis = unpack_genesis(raw)
         self.history.begin(genesis)

@@ -313,9 +313,17 @@ def test_stake_by_version(scene: NetworkScene) -> None:
 
 
 def test_names_of_the_network(scene: NetworkScene) -> None:
-    own = {"p-forks-1": "network-424242", "p-local-1": "local"}[scene.playback.recording]
-    for name, status in (("fuji", 200), ("testnet", 200), (own, 200), ("mainnet", 404), ("nowhere", 404)):
-        assert scene.get(f"/v1/networks/{name}")[0] == status
+    own, number = {"p-forks-1": ("network-424242", "424242"), "p-local-1": ("local", "12345")}[scene.playback.recording]
+    for name in ("mainnet", "nowhere", "1", "12346"):
+        assert scene.get(f"/v1/networks/{name}")[0] == 404
+    for name in ("fuji", "testnet", own, number):
+        assert scene.get(f"/v1/networks/{name}")[0] == 200
+        for chain in ("p-chain", "x-chain", "c-chain"):
+            shown = scene.get(f"/v1/networks/{name}/blockchains/{chain}/transactions")[1]
+            assert shown["chainInfo"] == {"chainName": chain, "network": name}
+        activity = f"/v1/networks/{name}/blockchains/p-chain/lastActivityTimestampByAddresses"
+        asked = f"{activity}?addresses={RICH[scene.playback.recording]}"
+        assert scene.get(asked)[1]["network"] == ("fuji" if name == "testnet" else name)
     for chain, status in (
         ("11111111111111111111111111111111LpoYY", 200),
         ("P", 200),
@@ -326,7 +334,7 @@ def test_names_of_the_network(scene: NetworkScene) -> None:
     ):
         assert scene.get(f"/v1/networks/fuji/blockchains/{chain}/blocks")[0] == status
     assert (public_name(1, ""), public_name(5, ""), public_name(12345, "")) == ("mainnet", "fuji", "fuji")
-    assert accepted_names(12345, "mainnet") == {"mainnet", "local"}
+    assert accepted_names(12345, "mainnet") == {"mainnet", "local", "12345"}
 
 
 def test_wrong_values_are_refused(scene: NetworkScene) -> None:

@@ -18,6 +18,7 @@ AVAX = hash256(b"avax")
 ADDRESSES = [hash256(b"address %d" % number)[:20] for number in range(12)]
 NODES = [hash256(b"node %d" % number)[:20] for number in range(10)]
 _SPENT_MAX = 3
+_OF_NO_KEY = b"\xff"  # the end of a signature from which no key can be recovered
 
 
 class Surroundings(NamedTuple):
@@ -69,7 +70,7 @@ class Drawing:
         if getattr(body, "authorization", None) is not None:
             counts.append(len(getattr(body, "authorization", ())))
         random_bytes = self.source.randbytes
-        return pack_tx(body, [Credential(tuple(random_bytes(65) for _ in range(count))) for count in counts])
+        return pack_tx(body, [Credential(tuple(random_bytes(64) + _OF_NO_KEY for _ in range(n))) for n in counts])
 
     def message(self, subnet: bytes, content: bytes) -> bytes:
         """What the manager of an L1 tells the P-Chain, with a made-up signature."""
@@ -118,6 +119,11 @@ class Drawing:
         memo = self.source.randbytes(self.source.randint(0, 9))
         return None if spent is None else (self.around.network_id, P_CHAIN, spent[1], spent[0], memo)
 
+    def joined(self, base: Base, spent: tuple[tuple[t.PlatformInput, ...], Outputs]) -> Base:
+        """The base of a transaction that spends more."""
+        network, chain, outputs, inputs, memo = base
+        return network, chain, (*outputs, *spent[1]), (*inputs, *spent[0]), memo
+
     def stake_of(self, amount: int, asset: bytes) -> tuple[Base, Outputs] | None:
         """The base and the stake of a staking transaction; locked outputs are staked, and their rest stays locked."""
         locked = [
@@ -130,8 +136,10 @@ class Drawing:
             and self.can_sign_for(utxo)
         ]
         base = self.base(0 if locked else amount, asset)
+        fee = self.spend(0) if asset != self.around.avax and self.source.random() < 0.5 else None
         if base is None:
             return None
+        base = base if fee is None else self.joined(base, fee)
         if not locked:
             halves = (amount // 2, amount - amount // 2) if self.source.random() < 0.3 else (amount,)
             return base, tuple(t.PlatformOutput(asset, TransferOutput(part, self.owners())) for part in halves)
@@ -176,6 +184,8 @@ class Drawing:
         start = first + self.source.choice((0, 1, 5, 20)) if waits else first
         end = start + self.source.choice((7, 30, 100, 400, 3000))
         if host is not None:
+            if host.start > start and not waits:
+                return None  # the validator itself has not begun
             start, end = max(start, host.start), min(end, host.end)
             if self.source.random() < 0.3:
                 end = host.end

@@ -55,6 +55,7 @@ def expected(chain: NaiveChain) -> dict[str, Any]:
         "supply": chain.supply,
         "l1 fees": chain.paid_in - sum(one.until - chain.accrued for one in chain.active()),
         "rewards paid": chain.paid_rewards,
+        "burned": chain.burned,
         "utxos": {_id(utxo): pack_utxo(utxo) for utxo in chain.utxos.values()},
         "by address": {
             address: {pack_utxo(utxo) for utxo in chain.utxos.values() if _owned(utxo, address)}
@@ -101,6 +102,7 @@ async def stored(store: Store, reader: PlatformReader, chain: NaiveChain) -> dic
         "supply": {subnet: await reader.supply(subnet) for subnet in chain.supply},
         "l1 fees": at.l1_fees,
         "rewards paid": at.rewards_paid,
+        "burned": at.burned,
         "utxos": dict(store.read("select utxo_id, bytes from p_utxo where state = 0")),
         "by address": {
             address: {one.raw for one in await reader.utxos(address, NEWEST, 10**6)} for address in ADDRESSES

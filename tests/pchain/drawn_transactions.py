@@ -155,29 +155,39 @@ def plain_transfer(draw: Drawing) -> Drawn:
 
 
 def import_tx(draw: Drawing) -> Drawn:
-    """Outputs of X or C that this chain has never seen; sometimes of the asset of an elastic subnet."""
+    """Outputs of X or C, sometimes with some of this chain, and sometimes of the asset of an elastic subnet."""
     elastic = draw.subnet(elastic=True)
-    asset = draw.around.avax if elastic is None or draw.source.random() < 0.5 else _asset(draw, elastic)
-    count = draw.source.randint(1, 3)
-    amounts = [draw.source.randint(10**10, 10**14) for _ in range(count)]
-    imported = tuple(
+    assets = [draw.around.avax] if elastic is None else [draw.around.avax, _asset(draw, elastic)]
+    base = draw.base() if draw.source.random() < 0.4 else None
+    network, chain, outputs, inputs, memo = base or (draw.around.network_id, P_CHAIN, (), (), b"")
+    imported = [
+        (draw.source.choice(assets), draw.source.randint(10**10, 10**14)) for _ in range(draw.source.randint(1, 3))
+    ]
+    given = tuple(
         t.PlatformInput(draw.source.randbytes(32), draw.source.randint(0, 4), asset, TransferInput(amount, (0,)))
-        for amount in amounts
+        for asset, amount in imported
     )
-    outputs = (t.PlatformOutput(asset, TransferOutput(sum(amounts) - 1000, draw.owners())),)
+    for asset in dict.fromkeys(asset for asset, _ in imported):
+        total = sum(amount for one, amount in imported if one == asset) - 1000
+        outputs = (*outputs, t.PlatformOutput(asset, TransferOutput(total, draw.owners())))
     source = draw.source.choice((draw.around.x_chain, draw.around.c_chain))
-    return draw.signed(t.PlatformImportTx(draw.around.network_id, P_CHAIN, outputs, (), b"", source, imported))
+    return draw.signed(t.PlatformImportTx(network, chain, outputs, inputs, memo, source, given))
 
 
 def export_tx(draw: Drawing) -> Drawn:
-    amount = draw.source.randint(1, 10**10)
-    base = draw.base(amount)
+    """Outputs to X or C, sometimes of the asset of an elastic subnet too."""
+    amounts = [draw.source.randint(1, 10**10) for _ in range(draw.source.randint(1, 3))]
+    base = draw.base(sum(amounts))
     if base is None:
         return None
-    out = t.PlatformOutput(draw.around.avax, TransferOutput(amount, draw.owners()))
-    return draw.signed(
-        t.PlatformExportTx(*base, draw.source.choice((draw.around.x_chain, draw.around.c_chain)), (out,))
-    )
+    exported = [t.PlatformOutput(draw.around.avax, TransferOutput(one, draw.owners())) for one in amounts]
+    elastic = draw.subnet(elastic=True)
+    more = draw.spend(10**6, _asset(draw, elastic)) if elastic is not None else None
+    if more is not None and elastic is not None:
+        base = draw.joined(base, more)
+        exported.append(t.PlatformOutput(_asset(draw, elastic), TransferOutput(10**6, draw.owners())))
+    to = draw.source.choice((draw.around.x_chain, draw.around.c_chain))
+    return draw.signed(t.PlatformExportTx(*base, to, tuple(exported)))
 
 
 # -- L1s -----------------------------------------------------------------------------------------------------------

@@ -110,6 +110,7 @@ class NaiveChain:
     accrued: int = 0
     paid_in: int = 0  # into balances of L1 validators, less what was refunded
     paid_rewards: int = 0
+    burned: int = 0  # of AVAX, what transactions took and neither gave, staked, sent away nor paid into balances
     undecided: t.PlatformBlock | None = None
     sets: list[dict[bytes, Set]] = field(default_factory=list)
 
@@ -256,6 +257,7 @@ class NaiveChain:
         """Apply a transaction; one that is not committed is a proposal to stake, which only gives back its stake."""
         body: Any = tx.unsigned
         self.status[tx.txid] = committed
+        self._burn(body)
         for one in body.inputs:
             del self.utxos[one.txid, one.output_index]
         self._outputs(tx.txid, body.outputs)
@@ -283,6 +285,16 @@ class NaiveChain:
             self.stakers.remove(max(there, key=lambda one: one.priority))
         else:
             self._of_l1(tx)
+
+    def _burn(self, body: Any) -> None:
+        avax = self.rules.avax_asset_id
+        taken = [one for one in (*body.inputs, *getattr(body, "imported_inputs", ())) if one.asset_id == avax]
+        made = (*body.outputs, *getattr(body, "stake", ()), *getattr(body, "exported_outputs", ()))
+        self.burned += sum(getattr(one.input, "input", one.input).amount for one in taken)
+        self.burned -= sum(getattr(one.output, "output", one.output).amount for one in made if one.asset_id == avax)
+        self.burned -= getattr(body, "balance", 0)
+        if isinstance(body, t.ConvertSubnetToL1Tx):
+            self.burned -= sum(one.balance for one in body.validators)
 
     def _stake(self, tx: t.PlatformTx) -> None:
         body: Any = tx.unsigned

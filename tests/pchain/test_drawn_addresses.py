@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.pchain.drawing import ADDRESSES
-from tests.pchain.test_drawn_lists import SEED, SEEDS, DrawnNetwork, P, text
+from tests.pchain.drawn_network import SEED, SEEDS, DrawnNetwork, P, text
 
 from icefall.primary.exported import SQL as EXPORTED
 from icefall.wire.ids import id_text

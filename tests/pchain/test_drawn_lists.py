@@ -3,129 +3,20 @@
 ICEFALL_FUZZ_SEEDS chains are drawn, from ICEFALL_FUZZ_SEED on.
 """
 
-import asyncio
-import os
 import random
-from collections.abc import Callable, Coroutine, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from tests.api.networks_scene import asked, networks_app
-from tests.pchain.drawing import ADDRESSES, C_CHAIN, P_CHAIN, X_CHAIN
-from tests.pchain.drawn_chains import DrawnChain
-from tests.pchain.naive_history import Made, NaiveHistory, Period
+from tests.pchain.drawing import ADDRESSES, P_CHAIN
+from tests.pchain.drawn_network import SEED, SEEDS, DrawnNetwork, P, text
+from tests.pchain.naive_history import Made, Period
 from tests.store.conformance.network_operations import LISTED_TABLES
-from tests.store.opened import open_store
 
-from icefall.api.networks.network import AssetNames, Networks, PrimaryNetwork
 from icefall.db.engine import Transaction
-from icefall.node.core_chain import CoreChainLists
-from icefall.node.store import PACKAGE, store_path
-from icefall.pchain.day_sums import DaySums
-from icefall.pchain.ledger import PlatformLedger, ReceivedBlock
-from icefall.pchain.observed import ObservedNodes
-from icefall.pchain.reading import PlatformReader
-from icefall.pchain.subnet_lists import SubnetLists
 from icefall.primary.listed import ListedPlatform
-from icefall.primary.shared_memory import PlatformMoves
-from icefall.wire.ids import NODE_ID_PREFIX, hash256, id_text, input_id, short_id_text
-from icefall.wire.pvm.codec import unpack_genesis, unpack_tx
-from icefall.wire.text import bech32
-from icefall.xchain.listing import AssetChainLists, first_at
-from icefall.xchain.outputs import OutputLists
-from icefall.xchain.store import AssetChainReader
-from icefall.xchain.vertices import VertexLists
-
-SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
-SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "3"))
-BLOCKS = 250
-PRIMARY = bytes(32)
-P = "/v1/networks/custom/blockchains/p-chain"
-
-
-class NoAssets(AssetChainReader):
-    """An X-Chain that knows no asset: none is drawn."""
-
-    async def tx(self, txid: bytes) -> bytes | None:
-        return None
-
-
-class DrawnNetwork:
-    """A drawn chain in a store, its interface, and what a naive chain remembers."""
-
-    def __init__(self, directory: Path, seed: int) -> None:
-        self._runner = asyncio.Runner()
-        chain = DrawnChain(seed)
-        self.naive = NaiveHistory(chain.rules)
-        self.naive.begin(unpack_genesis(chain.genesis))
-        self.store = open_store(store_path(directory), PACKAGE)
-        moves = PlatformMoves(X_CHAIN, ListedPlatform(self.store))
-        ledger = PlatformLedger(self.store, chain.rules, chain.genesis, lambda _: None, moves)
-        blocks = list(chain.blocks(BLOCKS))
-        for one in blocks:
-            self.naive.accept(one)
-
-        async def fill() -> None:
-            await ledger.start()
-            at, source = 0, random.Random(seed)
-            while at < len(blocks):  # a proposal may be stored with an earlier batch than the block that decides it
-                end = at + source.choice((1, 1, 2, 7, 40))
-                batch = [ReceivedBlock(hash256(b"c" + one.raw), one.raw, one.raw, False) for one in blocks[at:end]]
-                await ledger.accept(batch)
-                at = end
-
-        self._runner.run(fill())
-        self._app = networks_app(Networks(self._network(chain)))
-
-    def _network(self, chain: DrawnChain) -> PrimaryNetwork:
-        async def no(*_: str) -> bool:
-            return False
-
-        store = self.store
-        return PrimaryNetwork(
-            public_name="custom",
-            names=frozenset({"custom"}),
-            chains={name: name for name in ("p-chain", "x-chain", "c-chain")},
-            hrp="custom",
-            hrps=frozenset({"custom"}),
-            platform=PlatformReader(store, chain.rules),
-            lists=SubnetLists(store),
-            days=DaySums(store),
-            observed=ObservedNodes(store),
-            assets=AssetNames(chain.rules.avax_asset_id, NoAssets(store, X_CHAIN, lambda: 0)),
-            x_chain_id=X_CHAIN,
-            c_chain_id=C_CHAIN,
-            is_executing=no,
-            x_lists=AssetChainLists(store, X_CHAIN),
-            c_lists=CoreChainLists(store, first_at),
-            vertices=VertexLists(store, X_CHAIN),
-            outputs=OutputLists(store),
-            initial_supply=0,
-            is_bootstrapping=no,
-        )
-
-    def run(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        return self._runner.run(coroutine)
-
-    def get(self, target: str) -> Any:
-        status, answer = self.run(asked(self._app, target))
-        assert status == 200, (target, answer)
-        return answer
-
-    def walked(self, target: str, key: str, size: int) -> list[Any]:
-        found: list[Any] = []
-        token = ""
-        while True:
-            page = self.get(f"{target}pageSize={size}{token}")
-            found += page[key]
-            if "nextPageToken" not in page:
-                return found
-            token = f"&pageToken={page['nextPageToken']}"
-
-    def close(self) -> None:
-        self.store.close()
-        self._runner.close()
+from icefall.wire.ids import NODE_ID_PREFIX, id_text, input_id, short_id_text
+from icefall.wire.pvm.codec import unpack_tx
 
 
 @pytest.fixture(scope="module", params=range(SEED, SEED + SEEDS))
@@ -133,10 +24,6 @@ def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     found = DrawnNetwork(tmp_path_factory.mktemp("drawn"), request.param)
     yield found
     found.close()
-
-
-def text(address: bytes) -> str:
-    return bech32.encode("custom", address)
 
 
 def shown_utxo(one: Made) -> dict[str, Any]:

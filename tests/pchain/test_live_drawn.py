@@ -157,6 +157,6 @@ def test_a_drawn_history_is_the_same_in_both(tmp_path: Path) -> None:
                 chain.step()
             chain.await_ends()
             print(dict(chain.accepted), dict(chain.refused), sep="\n")
-            assert sum(chain.accepted.values()) >= STEPS, chain.refused
+            assert sum(chain.accepted.values()) >= STEPS // 2, chain.refused
             wrong = differences(node.url(), server.url(), chain.known(), chain.source, QUESTIONS)
             assert not wrong, "\n".join(wrong)

@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,9 +49,9 @@ def history(seed: int, blocks: int) -> Iterator[Step]:
 
 
 class StoredChain:
-    """A chain on a store of its own, with a clock that stands still."""
+    """A chain on a store of its own, with a clock that stands still unless another is given."""
 
-    def __init__(self, directory: Path, store: Store | None = None) -> None:
+    def __init__(self, directory: Path, store: Store | None = None, now: Callable[[], float] = lambda: NOW_S) -> None:
         config = load("node", [f"--data-dir={directory}"], {}, directory).config
         network = configured_network(config, NOW_S)
         spec = network.asset_chains[0]
@@ -60,7 +60,7 @@ class StoredChain:
         self.chain_id = spec.chain.chain_id
         self.store = store or open_store(store_path(directory), PACKAGE)
         ledger = Ledger(self.store, spec.rules, spec.genesis, spec.block_0, network.subnet_of, index_x)
-        self.chain = AssetChain(ledger, BlockPace(), Logs("test", page, None, "plain")["X"], now=lambda: NOW_S)
+        self.chain = AssetChain(ledger, BlockPace(), Logs("test", page, None, "plain")["X"], now=now)
 
     async def carry_on(self, steps: Iterator[Step]) -> None:
         """Do what is still to be done. Exports and blocks are commits of their own; each is done once."""

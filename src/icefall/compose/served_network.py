@@ -30,8 +30,8 @@ def public_name(network_id: int, setting: str) -> str:
 
 
 def accepted_names(network_id: int, setting: str) -> frozenset[str]:
-    """The names in paths; fuji and testnet mean the same."""
-    names = {public_name(network_id, setting), network_name(network_id)}
+    """The names in paths, the ID of the network among them; fuji and testnet mean the same."""
+    names = {public_name(network_id, setting), network_name(network_id), str(network_id)}
     return frozenset(names | ({"fuji", "testnet"} if names & {"fuji", "testnet"} else set()))
 
 

@@ -404,7 +404,7 @@ create table p_l1_validator (
     is_removed integer not null,
     height integer not null, -- the block of the last change
     status integer not null default 0, -- 0: active, 1: inactive, 2: removed
-    inactive_since integer not null default 0, -- when it was last active; 0: never, or until now
+    inactive_since integer not null default 0, -- the last second for which it paid before it was active now; 0: none
     proof_of_possession blob not null default x'' -- of its key; empty: a release that did not store it added it
 ) without rowid;
 create index p_l1_validator_of_subnet on p_l1_validator (subnet_id, is_removed, node_id);

@@ -31,20 +31,30 @@ def scopes_of(validator: L1Validator) -> tuple[FeeKey, ...]:
     )
 
 
-def changed_sum(before: FeeSum | None, time: int, accrued: int, *, begins: bool, again: bool, lost: int) -> FeeSum:
-    """The sum after a validator began or ceased to pay. `again`: it has paid on this day already. `lost`: what was too
-    little for another second, which it paid at once. One that ceases with the day before has not paid on this one."""
+def changed_sum(before: FeeSum | None, time: int, accrued: int, *, begins: bool, paying: int, lost: int) -> FeeSum:
+    """The sum after a validator began or ceased to pay, by which the number of those that paid on this day changes by
+    `paying`. `lost`: what was too little for another second, which it paid at once."""
     known, day = before or FeeSum(), time // DAY_S
-    paying = known.paying if known.day == day else known.active
-    if not begins and time % DAY_S == 0 and not lost:
-        paying -= 1
-    return FeeSum(
-        day,
-        known.active + (1 if begins else -1),
-        paying + (1 if begins and not again else 0),
-        known.at(accrued) + lost,
-        accrued,
-    )
+    counted = known.paying if known.day == day else known.active
+    return FeeSum(day, known.active + (1 if begins else -1), counted + paying, known.at(accrued) + lost, accrued)
+
+
+def change_of_paying(validator: L1Validator, own: FeeSum | None, time: int, accrued: int, lost: int) -> int:
+    """Return what to add to the number of those that paid on this day when a validator begins or ceases to pay.
+
+    One that ceases was counted until now, and has not paid on this day if it ceases at the day's beginning or in the
+    second in which it began. `own` is the sum of the validation before.
+    """
+    if validator.inactive_since // DAY_S == time // DAY_S:  # it has paid on this day before
+        return 0
+    if validator.is_active:
+        return 1
+    return 0 if has_paid(own, accrued, lost) and (lost or time % DAY_S) else -1
+
+
+def has_paid(own: FeeSum | None, accrued: int, lost: int) -> bool:
+    """Whether a validation that ceases to pay has paid anything since it began to."""
+    return bool(lost) or own is None or own.since != accrued
 
 
 def ended_days(since: int, until: int) -> Iterator[tuple[int, int]]:

@@ -94,7 +94,7 @@ class PlatformStaker(msgspec.Struct, frozen=True, gc=False):
 
 class L1Validator(msgspec.Struct, frozen=True, gc=False):
     """A validator of an L1. `end_accumulated_fee` is where the accrued fees of the chain end its balance; 0: it is
-    inactive, and was last active at `inactive_since`, if ever."""
+    inactive. `inactive_since` is the last second for which it paid before this activity, if ever."""
 
     validation_id: bytes
     subnet_id: bytes

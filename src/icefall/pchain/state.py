@@ -11,7 +11,7 @@ import msgspec
 
 from icefall.pchain.changes import Changes, L1Move, StakerChange
 from icefall.pchain.fees import FeeState, potential_reward
-from icefall.pchain.l1_fees import FeeKey, changed_sum, scopes_of
+from icefall.pchain.l1_fees import FeeKey, FeeScope, change_of_paying, changed_sum, has_paid, scopes_of
 from icefall.pchain.model import (
     BEGINS_AS,
     ExecutionFailed,
@@ -272,23 +272,26 @@ class PlatformState:
         before = self.l1.get(validator.validation_id)
         was_active = before is not None and before.is_active
         if was_active != validator.is_active:
-            self._change_fees(validator, lost)
-        if was_active and not validator.is_active:
-            validator = msgspec.structs.replace(validator, inactive_since=self.time)
+            validator = self._change_fees(validator, lost)
         self.load_l1(validator, before)
         seq = None if by_time else self.next_seq - 1
         self.changes.l1_moves.append(L1Move(self.height, seq, before, validator, self.accrued_fees))
         self.changes.l1_validators[validator.validation_id] = validator, self.height
 
-    def _change_fees(self, validator: L1Validator, lost: int) -> None:
-        """Note in the sums of fees that a validator begins or ceases to pay."""
-        day = self.time // DAY_S
-        again = validator.inactive_since // DAY_S == day
+    def _change_fees(self, validator: L1Validator, lost: int) -> L1Validator:
+        """Note in the sums of fees that a validator begins or ceases to pay, and in it until when it has paid."""
+        time, accrued, begins = self.time, self.accrued_fees, validator.is_active
+        own = self._fee_sum((FeeScope.VALIDATION, validator.validation_id))
+        paying = change_of_paying(validator, own, time, accrued, lost)
         for key in scopes_of(validator):
-            before = self._fee_sums.get(key) or self.lookup.fee_sum(*key)
-            begins = validator.is_active
-            changed = changed_sum(before, self.time, self.accrued_fees, begins=begins, again=again, lost=lost)
-            self._fee_sums[key] = self.changes.l1_fees[key, day] = changed
+            changed = changed_sum(self._fee_sum(key), time, accrued, begins=begins, paying=paying, lost=lost)
+            self._fee_sums[key] = self.changes.l1_fees[key, time // DAY_S] = changed
+        if begins or not has_paid(own, accrued, lost):
+            return validator
+        return msgspec.structs.replace(validator, inactive_since=time if lost else time - 1)
+
+    def _fee_sum(self, key: FeeKey) -> FeeSum | None:
+        return self._fee_sums.get(key) or self.lookup.fee_sum(*key)
 
     def load_l1(self, validator: L1Validator, before: L1Validator | None = None) -> None:
         if before is not None and before.is_active:

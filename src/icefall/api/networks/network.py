@@ -14,7 +14,14 @@ from icefall.pchain.observed import ObservedNodes
 from icefall.pchain.reading import PlatformReader
 from icefall.pchain.subnet_lists import SubnetLists
 from icefall.wire.avm.codec import unpack_tx
-from icefall.wire.avm.types import CreateAssetTx, MintOutput, NftMintOutput, PropertyMintOutput
+from icefall.wire.avm.types import (
+    CreateAssetTx,
+    MintOutput,
+    NftMintOutput,
+    NftTransferOutput,
+    PropertyMintOutput,
+    TransferOutput,
+)
 from icefall.wire.ids import PLATFORM_CHAIN, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.text import bech32
@@ -39,15 +46,20 @@ class AssetName(msgspec.Struct, frozen=True):
 
 
 _MINTING = (MintOutput, NftMintOutput, PropertyMintOutput)
+_OF_NFTS, _OF_COINS = (NftMintOutput, NftTransferOutput), (MintOutput, TransferOutput)
 
 
 def asset_name(tx: CreateAssetTx) -> AssetName:
     """How a transaction calls the asset that it creates, and whether more of it can be made."""
     outputs = [output for state in tx.initial_states for output in state.outputs]
-    is_nft = bool(outputs) and all(isinstance(output, NftMintOutput) for output in outputs)
+    has_nfts, has_coins = (any(isinstance(one, kinds) for one in outputs) for kinds in (_OF_NFTS, _OF_COINS))
     can_grow = any(isinstance(output, _MINTING) for output in outputs)
     return AssetName(
-        tx.name, tx.symbol, tx.denomination, "nft" if is_nft else "secp256k1", "variable" if can_grow else "fixed"
+        tx.name,
+        tx.symbol,
+        tx.denomination,
+        "nft" if has_nfts and not has_coins else "secp256k1",
+        "variable" if can_grow else "fixed",
     )
 
 
@@ -88,8 +100,9 @@ class AssetNames:
 
 
 class PrimaryNetwork(msgspec.Struct, frozen=True):
-    """`public_name` is the one in answers; `names` are all that are accepted. `chains` maps what a caller may write to
-    the name of a chain. `hrps` are the human-readable parts of addresses that are accepted, `hrp` is the one sent."""
+    """`public_name` is the name in answers, which is that of the path; `names` are all that are accepted. `chains` maps
+    what a caller may write to the name of a chain. `hrps` are the human-readable parts of addresses that are accepted,
+    `hrp` is the one sent."""
 
     public_name: str
     names: frozenset[str]
@@ -148,6 +161,9 @@ class Networks:
 
     def __init__(self, network: PrimaryNetwork | None) -> None:
         self._network = network
+        self._by_name: dict[str, PrimaryNetwork] = {}
+        if network is not None:
+            self._by_name = {name: msgspec.structs.replace(network, public_name=name) for name in network.names}
 
     def which(self, name: str, chain: str) -> str:
         """Which chain is meant: p-chain, x-chain or c-chain."""
@@ -199,12 +215,12 @@ class Networks:
         return network
 
     def named(self, name: str) -> PrimaryNetwork:
-        """The network of a name. NotFound if it is not served here."""
-        network = self._network
-        if network is None:
+        """The network of a name, which its answers show. NotFound if it is not served here."""
+        if self._network is None:
             raise NotFound("this program neither runs nor follows a primary network: `icefall up` does")
-        if name.lower() not in network.names:
-            raise NotFound(f"network {name} is not served here, {network.public_name} is")
+        network = self._by_name.get(name.lower())
+        if network is None:
+            raise NotFound(f"network {name} is not served here, {self._network.public_name} is")
         return network
 
     def _chain(self, network: PrimaryNetwork, chain: str) -> str:

@@ -7,7 +7,6 @@ from msgspec import UNSET, UnsetType
 from icefall.api.http.structs import RestParams, RestResult
 from icefall.api.networks.params import NetworkName
 
-ServedName = Literal["mainnet", "fuji", "testnet"]  # those that clients know
 RewardType = Literal["VALIDATOR", "DELEGATOR", "VALIDATOR_FEE"]
 
 
@@ -16,8 +15,10 @@ class NetworkParams(RestParams, frozen=True):
 
 
 class PrimaryChainInfo(RestResult, frozen=True):
+    """`network` is the name that was asked for: clients know three, and a network has its own besides."""
+
     chain_name: Literal["p-chain", "x-chain", "c-chain"]
-    network: ServedName
+    network: str
 
 
 class NetworkAsset(RestResult, frozen=True):

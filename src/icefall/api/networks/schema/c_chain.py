@@ -20,7 +20,7 @@ from icefall.api.networks.params import (
     UtxoSortBy,
     read_addresses,
 )
-from icefall.api.networks.schema.assets import NetworkAsset, PrimaryChainInfo, ServedName
+from icefall.api.networks.schema.assets import NetworkAsset, PrimaryChainInfo
 from icefall.api.networks.schema.x_chain import UtxoCredential, UtxoResult
 from icefall.errors import BadRequest
 
@@ -95,7 +95,7 @@ class LastActivity(RestResult, frozen=True):
     utxo_id: str
     is_consumed: bool
     chain_name: Literal["p-chain", "x-chain", "c-chain"]
-    network: ServedName
+    network: str
 
 
 class ChainIdsParams(RestParams, frozen=True):

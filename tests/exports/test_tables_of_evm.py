@@ -274,6 +274,42 @@ def test_a_file_whose_last_block_was_replaced_is_written_again(tmp_path: Path) -
     assert rows_of(tmp_path, "blocks")[99]["hash"] == "0xbb"
 
 
+def spans(out: Path, table: str = "blocks") -> list[tuple[int, int]]:
+    manifest = json.loads((out / ID / table / files.MANIFEST).read_text())
+    assert {file["name"] for file in manifest["files"]} == {path.name for path in (out / ID / table).glob("*.csv")}
+    return [(file["firstBlock"], file["lastBlock"]) for file in manifest["files"]]
+
+
+@pytest.mark.parametrize("asked", [(), ("--to=40",)])
+def test_files_of_blocks_that_were_rolled_back_are_gone(asked: tuple[str, ...], tmp_path: Path) -> None:
+    """Also where the chain has fewer blocks now, or fewer are asked for: their rows are of no chain."""
+    put_chain(tmp_path)
+    flags = ("--table=blocks", "--partition=range:50")
+    assert export(tmp_path / "data", tmp_path, *flags, "--to=120") == 0
+    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 120)]
+    with sqlite3.connect(store_path(tmp_path / "data", ID)) as writer:
+        writer.execute("delete from block where number > 60")
+    writer.close()
+    assert export(tmp_path / "data", tmp_path, *flags, *asked) == 0
+    assert spans(tmp_path) == ([(0, 49)] if asked else [(0, 49), (50, 60)])
+    assert len(rows_of(tmp_path, "blocks")) == (50 if asked else 61)
+
+
+def test_fewer_blocks_asked_for_take_nothing_away(data_dir: Path, tmp_path: Path) -> None:
+    """A file that holds more than is asked for stays; one that overlaps is written with all blocks of both."""
+    flags = ("--table=blocks", "--partition=range:50")
+    assert export(data_dir, tmp_path, *flags, "--to=120") == 0
+    assert export(data_dir, tmp_path, *flags, "--from=10", "--to=70") == 0
+    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 120)]
+    assert export(data_dir, tmp_path, *flags, "--from=110", "--to=130") == 0
+    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 130)]
+    assert [int(row["number"]) for row in rows_of(tmp_path, "blocks")] == list(range(131))
+    whole = ("--table=token_balance_changes",)
+    assert export(data_dir, tmp_path, *whole) == 0
+    assert export(data_dir, tmp_path, *whole, "--to=120") == 0
+    assert spans(tmp_path, "token_balance_changes") == [(0, 120)]
+
+
 def test_the_store_is_not_mapped_into_the_memory_of_the_command(data_dir: Path) -> None:
     """Pages of a store that is mapped count as memory of the process: as many as the store has."""
     maps = Path("/proc/self/maps")

@@ -2,7 +2,8 @@
 
 Every file holds the rows of a range of blocks. It is written beside its place and renamed when it is whole; then the
 manifest, which lists it with its digest, is replaced in the same way. So a run that was killed is continued by the next
-one: files that the manifest lists are kept as long as the chain still has their last block.
+one: files that the manifest lists are kept as long as the chain still has their last block, also those of blocks that
+the next run does not ask for.
 """
 
 import hashlib
@@ -70,8 +71,9 @@ class TableExport:
     def run(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[ExportedFile, bool]]:
         """Write a file for each range of blocks; yield each, and whether it was there already."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._unlist_replaced()
         self._remove_unlisted()
-        for first, last in ranges:
+        for first, last in map(self._widened, ranges):
             same = (one for one in self._manifest.files if (one.first_block, one.last_block) == (first, last))
             known = next(same, None)
             if known is not None and self._is_current(known):
@@ -79,10 +81,19 @@ class TableExport:
                 continue
             written = self._write(first, last)
             apart = [one for one in self._manifest.files if one.last_block < first or one.first_block > last]
-            self._manifest.files = sorted([*apart, written], key=lambda one: one.first_block)
-            _replace(self._folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self._manifest)) + b"\n")
+            self._put_files(sorted([*apart, written], key=lambda one: one.first_block))
             self._remove_unlisted()
             yield written, False
+
+    def _widened(self, blocks: tuple[int, int]) -> tuple[int, int]:
+        """The blocks of a file with those of listed files that overlap it, so that no row that was exported is lost
+        when fewer blocks are asked for. A table that is not in the order of the chain is as it was after the last
+        block that is asked for."""
+        first, last = blocks
+        for one in self._manifest.files if self._table.kept is Kept.BY_BLOCK else ():
+            if one.first_block <= last and one.last_block >= first and self._is_current(one):
+                first, last = min(first, one.first_block), max(last, one.last_block)
+        return first, last
 
     # -- the manifest ------------------------------------------------------------------------------------------
 
@@ -102,6 +113,23 @@ class TableExport:
                 f"{'' if found.version == _VERSION else ', made by another release'}: choose another --out"
             )
         return found
+
+    def _put_files(self, listed: list[ExportedFile]) -> None:
+        self._manifest.files = listed
+        _replace(self._folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self._manifest)) + b"\n")
+
+    def _unlist_replaced(self) -> None:
+        """Take files out of the manifest whose last block was replaced or rolled back, also those that this run does
+        not write. Blocks below those that are stored are not known to have changed."""
+        span = self._chain.span()
+        lowest = 0 if span is None else span[0]
+        kept = [
+            one
+            for one in self._manifest.files
+            if one.last_block < lowest or self._chain.block_hash(one.last_block) == one.last_block_hash
+        ]
+        if len(kept) < len(self._manifest.files):
+            self._put_files(kept)
 
     def _is_current(self, file: ExportedFile) -> bool:
         """Whether the file is there as it was written, and the chain still has its last block. A table that is not in

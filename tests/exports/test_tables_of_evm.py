@@ -19,26 +19,41 @@ from tests.api.data_scene import chain_id
 from tests.evm.naive import Item, naive
 from tests.evm.reading_scene import indexed
 from tests.evm.recordings import derived
+from tests.messages import logs
 from tests.postgres.server import new_prefix, server_url
 
 from icefall import cli
 from icefall.compose.exported_chains import opened_tables
 from icefall.compose.stores import Stores
+from icefall.evm.deriving.messages import messenger_event, messenger_row
 from icefall.evm.storing.store import store_path
 from icefall.exports import files, formats
 from icefall.exports.evm_tables import TABLES, EvmTables
 from icefall.exports.files import TableExport, Target
+from icefall.wire.evm.types import EventLog
+from icefall.wire.ids import id_text
 
 CHAIN = "berlin-1"
 BY_NAME = {table.name: table for table in TABLES}
 ID = chain_id(CHAIN)
 ROOT = Path(__file__).parents[2]
+MESSAGE = logs.Sample(b"\1" * 32, b"\2" * 32, 7, b"\3" * 20, b"\4" * 20, b"hello", fee_token=b"\5" * 20, fee=9)
+EVENTS = (
+    logs.sent(MESSAGE),
+    logs.raised(MESSAGE, 11),
+    logs.received(MESSAGE, b"\6" * 20, b"\7" * 20),
+    logs.failed(MESSAGE),
+    logs.executed(MESSAGE),
+    logs.receipt(MESSAGE, b"\7" * 20),
+)
 
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with a chain whose logs are stored."""
-    return put_chain(tmp_path_factory.mktemp("exported"))
+    data_dir = put_chain(tmp_path_factory.mktemp("exported"))
+    put_messages(data_dir)
+    return data_dir
 
 
 def put_chain(folder: Path) -> Path:
@@ -46,6 +61,18 @@ def put_chain(folder: Path) -> Path:
     path.parent.mkdir(parents=True)
     shutil.copy(indexed(CHAIN).path, path)
     return folder / "data"
+
+
+def put_messages(data_dir: Path) -> None:
+    """An event of each kind, in a transaction of its own: the recorded chain sends one message."""
+    with sqlite3.connect(store_path(data_dir, ID)) as writer:
+        txs = writer.execute("select tx_at from tx order by tx_at limit ?", (len(EVENTS),)).fetchall()
+        for number, ((tx_at,), (topics, data)) in enumerate(zip(txs, EVENTS, strict=True)):
+            event = messenger_event(tx_at & 0xFFFFFF, EventLog(logs.MESSENGER, topics, data, 500 + number))
+            assert event is not None
+            row = messenger_row(tx_at >> 24, event)
+            writer.execute(f"insert into messenger_event values ({', '.join('?' * len(row))})", row)
+    writer.close()
 
 
 def export(data_dir: Path, out: Path, *flags: str, chain: str = ID) -> int:
@@ -153,6 +180,38 @@ def test_blocks_have_what_became_of_their_fees(data_dir: Path, tmp_path: Path) -
     columns = parquet.read_table(file).select(["fee_recipient", "size", "fees_burned"]).to_pylist()
     assert [set(row.values()) for row in columns[:3]] == [{None}] * 3
     assert [(row["fee_recipient"], str(row["size"]), row["fees_burned"]) for row in columns[3:]] == expected[3:]
+
+
+def test_events_of_messages_between_chains(data_dir: Path, tmp_path: Path) -> None:
+    """One row each; older ones that are still filled in are left out."""
+    assert export(data_dir, tmp_path, "--table=message_events") == 0
+    found = rows_of(tmp_path, "message_events")
+    rows = [row for row in found if row["message_id"] == hexed(MESSAGE.id)]
+    assert len(found) == len(rows) + 1
+    source, destination = id_text(MESSAGE.source), id_text(MESSAGE.destination)
+    said = (hexed(MESSAGE.sender), hexed(MESSAGE.recipient), "7", hexed(b"hello"))
+    nothing = ("",) * 4
+    parties = ("from_address", "to_address", "nonce", "data", "relayer")
+    names = ("event", "other_blockchain_id", *parties, "fee_token", "fee")
+    token = hexed(MESSAGE.fee_token)
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("sent", destination, *said, "", token, "9"),
+        ("fee_added", "", *nothing, "", token, "11"),
+        ("received", source, *said, hexed(b"\6" * 20), "", ""),
+        ("failed", source, *nothing, "", "", ""),
+        ("executed", source, *nothing, "", "", ""),
+        ("receipt", destination, *nothing, hexed(b"\7" * 20), token, "9"),
+    ]
+    assert {row["messenger"] for row in rows} == {hexed(logs.MESSENGER)}
+    assert [row["tx_hash"] for row in rows] == [hexed(one[3]) for one in naive(CHAIN).txs[: len(rows)]]
+    filling = put_chain(tmp_path / "filling")
+    with sqlite3.connect(store_path(filling, ID)) as writer:
+        writer.execute("insert into meta values ('messages_missing_below', '70')")
+    writer.close()
+    assert export(filling, tmp_path, "--table=message_events", "--to=60", f"--out={tmp_path / 'early'}") == 0
+    assert not (tmp_path / "early" / ID).exists()
+    assert export(filling, tmp_path / "late", "--table=message_events") == 0
+    assert spans(tmp_path / "late", "message_events")[0][0] == 70
 
 
 def test_both_engines_write_the_same_files(data_dir: Path, tmp_path: Path) -> None:
@@ -343,7 +402,7 @@ def test_the_questions_of_the_page_are_answered(
     queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "analysis.md").read_text(), re.DOTALL)
     own = [query.replace("export/43114/", f"export/{ID}/") for query in queries if "export/43114/" in query]
     answers = [duckdb.sql(query).fetchall() for query in own]
-    assert [bool(answer) for answer in answers] == [True] * 5
+    assert [bool(answer) for answer in answers] == [True] * 6
     holdings: dict[tuple[str, str], int] = defaultdict(int)
     for *_, token, sender, to, value in naive(CHAIN).erc20:
         holdings[hexed(token), hexed(sender)] -= value

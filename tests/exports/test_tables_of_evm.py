@@ -418,6 +418,14 @@ def test_the_questions_of_the_page_are_answered(
 def test_text_that_anyone_may_write_is_no_formula(text: str) -> None:
     assert formats.guarded(text) == f"'{text}"
     assert formats.guarded(f"a{text}") == f"a{text}"
+    assert formats.guarded(f"a {text}") == f"a {text}"
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d", "\uff20"])
+def test_a_separator_of_other_languages_begins_no_formula(sign: str) -> None:
+    """A spreadsheet that separates cells by semicolons divides the text there, whether it is quoted or not."""
+    assert formats.guarded(f"a;{sign}1;b") == f"a;'{sign}1;b"
+    assert formats.guarded("a;b") == "a;b"
 
 
 @pytest.mark.parametrize(

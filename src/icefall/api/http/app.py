@@ -284,8 +284,8 @@ class App:
             client = request.peer if admission is None else admission.client
             part = part_of(result, request.header("range"), request.header("if-range"))
             headers = [*self._headers_of(rest), *part.headers]
-            body = self._streams.limited(client, EventStream(part.pieces))
-            return RestAnswer(Response(part.status, headers, body, part.length), units)
+            pieces = self._streams.limited(client, EventStream(part.pieces))
+            return RestAnswer(Response(part.status, headers, pieces, part.length), units)
         if isinstance(result, File):
             headers = [("content-type", result.media), *row.headers, *self._base]
             return RestAnswer(Response(row.status(result), headers, result.body), units)

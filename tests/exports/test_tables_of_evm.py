@@ -333,6 +333,23 @@ def test_a_file_whose_last_block_was_replaced_is_written_again(tmp_path: Path) -
     assert rows_of(tmp_path, "blocks")[99]["hash"] == "0xbb"
 
 
+def test_two_exports_of_a_table_do_not_write_at_once(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second one would remove or cut what the first one is writing."""
+    with opened_tables(Stores(data_dir), ID) as chain:
+        target = Target(tmp_path, "csv", "range:50", formats.CsvWriter)
+        first = TableExport(chain, BY_NAME["blocks"], target).run([(0, 49), (50, 99)])
+        next(first)
+        flags = ("--table=blocks", "--partition=range:50")
+        assert export(data_dir, tmp_path, *flags) == 1
+        assert "another icefall export writes to" in capsys.readouterr().err
+        assert export(data_dir, tmp_path, "--table=transactions") == 0
+        assert [was_there for _, was_there in first] == [False]
+    assert export(data_dir, tmp_path, *flags) == 0
+    assert spans(tmp_path)[:2] == [(0, 49), (50, 99)]
+
+
 def spans(out: Path, table: str = "blocks") -> list[tuple[int, int]]:
     manifest = json.loads((out / ID / table / files.MANIFEST).read_text())
     assert {file["name"] for file in manifest["files"]} == {path.name for path in (out / ID / table).glob("*.csv")}

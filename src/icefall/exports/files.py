@@ -6,10 +6,12 @@ one: files that the manifest lists are kept as long as the chain still has their
 the next run does not ask for.
 """
 
+import fcntl
 import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ from icefall.errors import StartRefused
 from icefall.exports.formats import RowWriter
 from icefall.exports.tables import ExportedChain, Kept, Table
 
-MANIFEST = "manifest.json"
+MANIFEST, LOCK = "manifest.json", ".lock"
 _VERSION = 2  # of the schema: it grows when the columns of a table change
 _TRIES = 5  # to write a file while blocks are rolled back
 _CHUNK = 1 << 20
@@ -69,8 +71,14 @@ class TableExport:
         self._manifest = self._read_manifest()
 
     def run(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[ExportedFile, bool]]:
-        """Write a file for each range of blocks; yield each, and whether it was there already."""
+        """Write a file for each range of blocks; yield each, and whether it was there already. StartRefused while
+        another process writes here."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        with _locked(self._folder):
+            self._manifest = self._read_manifest()
+            yield from self._run(ranges)
+
+    def _run(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[ExportedFile, bool]]:
         self._unlist_replaced()
         self._remove_unlisted()
         for first, last in map(self._widened, ranges):
@@ -175,6 +183,17 @@ class TableExport:
         finally:
             writer.close()
         return count
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder: two processes would write the same file beside its place."""
+    with (folder / LOCK).open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StartRefused(f"another icefall export writes to {folder}: wait for it") from None
+        yield
 
 
 def _flushed(path: Path) -> tuple[int, str]:

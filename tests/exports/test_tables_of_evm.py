@@ -286,6 +286,37 @@ def test_a_run_that_was_killed_is_continued(data_dir: Path, tmp_path: Path, monk
     assert len(rows_of(tmp_path, "blocks")) == len(derived(CHAIN))
 
 
+def test_the_manifest_lists_nothing_else_than_what_is_there_wherever_it_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while a file is replaced by one of the same name, as those of tables that are written anew are."""
+    put_chain(tmp_path)
+    flags = ("--table=tokens",)
+    assert export(tmp_path / "data", tmp_path, *flags) == 0
+    count = len(rows_of(tmp_path, "tokens"))
+    with sqlite3.connect(store_path(tmp_path / "data", ID)) as writer:
+        writer.execute("update token set name = 'another and longer name'")
+    writer.close()
+    real, left = files._replace, 0
+
+    def dying(path: Path, content: bytes) -> None:
+        nonlocal left
+        if not left:
+            raise Killed
+        left -= 1
+        real(path, content)
+
+    for steps in (0, 1):
+        left = steps
+        monkeypatch.setattr(files, "_replace", dying)
+        with pytest.raises(Killed):
+            export(tmp_path / "data", tmp_path, *flags)
+        assert len(rows_of(tmp_path, "tokens")) in (0, count)  # compares digests
+    monkeypatch.setattr(files, "_replace", real)
+    assert export(tmp_path / "data", tmp_path, *flags) == 0
+    assert {row["name"] for row in rows_of(tmp_path, "tokens")} == {"another and longer name"}
+
+
 class Interrupting:
     """A reader that calls a function after its first piece of rows, as a rollback may happen then."""
 

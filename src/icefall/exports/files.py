@@ -170,6 +170,8 @@ class TableExport:
         else:
             raise StartRefused(f"the blocks up to {last} are being replaced: export up to an older block with --to")
         size, digest = _flushed(beside)
+        if any(one.name == name for one in self._manifest.files):  # what is listed is always what is there
+            self._put_files([one for one in self._manifest.files if one.name != name])
         beside.replace(path)
         return ExportedFile(name, first, last, last_hash, rows, size, digest)
 

@@ -219,6 +219,21 @@ def test_spam_is_left_out_unless_requested(recorded: Naive, served: Served) -> N
     assert None in words.values()
 
 
+def test_transfers_of_spam_are_left_out_of_transactions_if_requested(recorded: Naive, served: Served) -> None:
+    spam = address_text(erc20_tokens(recorded.chain)[1])
+    left_out = 0
+    for address in holders(recorded):
+        target = f"/v2/chains/{chain_id(recorded.chain)}/addresses/{address_text(address)}/transactions"
+        every = walked(served, target, "transactions", 7)
+        assert every == walked(served, f"{target}?filterSpamTokens=false", "transactions", 100)
+        for one in every:
+            own = [moved for moved in one["erc20Transfers"] if moved["erc20Token"]["address"] != spam]
+            left_out += len(one["erc20Transfers"]) - len(own)
+            one["erc20Transfers"] = own
+        assert every == walked(served, f"{target}?filterSpamTokens=true", "transactions", 100)
+    assert left_out > 0
+
+
 def test_currencies(recorded: Naive, served: Served) -> None:
     address = holders(recorded)[0]
     for currency in ("usd", "eur", "nzd"):

@@ -19,7 +19,7 @@ from tests.waiting import LIMIT_S
 
 from icefall.compose.stores import Stores
 from icefall.exports import running
-from icefall.exports.model import COMPLETED, FAILED, RUNNING, ExportJob
+from icefall.exports.model import COMPLETED, FAILED, RUNNING, ExportEnd, ExportJob
 from icefall.exports.parts import ExportParts
 from icefall.exports.registry import LOST_S, ExportRegistry
 from icefall.exports.running import ExportRunner
@@ -136,6 +136,9 @@ def test_another_process_takes_a_job_over_when_the_first_is_gone(installation: I
         await scene.drain()
         assert (await scene.known(job)).status == RUNNING
         scene.now += LOST_S + 1
+        assert await scene.jobs.next("this folder", scene.runner()._sources, scene.now) is not None
+        assert not await scene.jobs.end(job.id, "a folder that is gone", ExportEnd(status=FAILED), scene.now)
+        assert (await scene.known(job)).status == RUNNING
         await scene.drain()
         ended = await scene.known(job)
         assert (ended.status, ended.runner) == (COMPLETED, "this folder")

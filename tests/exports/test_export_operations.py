@@ -95,6 +95,9 @@ def test_an_export_is_ordered_written_and_downloaded(server: Server, folder: Pat
     assert reply.header("content-type") == "application/zip"
     assert reply.header("content-disposition") == "attachment"
     assert sum(map(len, rows_in(reply.body).values())) == done["metadata"]["rows"]
+    assert int(reply.header("content-length") or 0) == len(reply.body)
+    rest = ask(server, "GET", path, headers={"range": "bytes=100-", "if-range": reply.header("etag") or ""})
+    assert (rest.status, rest.body) == (206, reply.body[100:])  # an interrupted download is continued
     name, _, query = path.partition("?")
     forged = query.replace("expires=", "expires=9")
     assert ask(server, "GET", f"{name}?{forged}").status == 403

@@ -19,26 +19,41 @@ from tests.api.data_scene import chain_id
 from tests.evm.naive import Item, naive
 from tests.evm.reading_scene import indexed
 from tests.evm.recordings import derived
+from tests.messages import logs
 from tests.postgres.server import new_prefix, server_url
 
 from icefall import cli
 from icefall.compose.exported_chains import opened_tables
 from icefall.compose.stores import Stores
+from icefall.evm.deriving.messages import messenger_event, messenger_row
 from icefall.evm.storing.store import store_path
 from icefall.exports import files, formats
 from icefall.exports.evm_tables import TABLES, EvmTables
 from icefall.exports.files import TableExport, Target
+from icefall.wire.evm.types import EventLog
+from icefall.wire.ids import id_text
 
 CHAIN = "berlin-1"
 BY_NAME = {table.name: table for table in TABLES}
 ID = chain_id(CHAIN)
 ROOT = Path(__file__).parents[2]
+MESSAGE = logs.Sample(b"\1" * 32, b"\2" * 32, 7, b"\3" * 20, b"\4" * 20, b"hello", fee_token=b"\5" * 20, fee=9)
+EVENTS = (
+    logs.sent(MESSAGE),
+    logs.raised(MESSAGE, 11),
+    logs.received(MESSAGE, b"\6" * 20, b"\7" * 20),
+    logs.failed(MESSAGE),
+    logs.executed(MESSAGE),
+    logs.receipt(MESSAGE, b"\7" * 20),
+)
 
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory with a chain whose logs are stored."""
-    return put_chain(tmp_path_factory.mktemp("exported"))
+    data_dir = put_chain(tmp_path_factory.mktemp("exported"))
+    put_messages(data_dir)
+    return data_dir
 
 
 def put_chain(folder: Path) -> Path:
@@ -46,6 +61,18 @@ def put_chain(folder: Path) -> Path:
     path.parent.mkdir(parents=True)
     shutil.copy(indexed(CHAIN).path, path)
     return folder / "data"
+
+
+def put_messages(data_dir: Path) -> None:
+    """An event of each kind, in a transaction of its own: the recorded chain sends one message."""
+    with sqlite3.connect(store_path(data_dir, ID)) as writer:
+        txs = writer.execute("select tx_at from tx order by tx_at limit ?", (len(EVENTS),)).fetchall()
+        for number, ((tx_at,), (topics, data)) in enumerate(zip(txs, EVENTS, strict=True)):
+            event = messenger_event(tx_at & 0xFFFFFF, EventLog(logs.MESSENGER, topics, data, 500 + number))
+            assert event is not None
+            row = messenger_row(tx_at >> 24, event)
+            writer.execute(f"insert into messenger_event values ({', '.join('?' * len(row))})", row)
+    writer.close()
 
 
 def export(data_dir: Path, out: Path, *flags: str, chain: str = ID) -> int:
@@ -155,6 +182,38 @@ def test_blocks_have_what_became_of_their_fees(data_dir: Path, tmp_path: Path) -
     assert [(row["fee_recipient"], str(row["size"]), row["fees_burned"]) for row in columns[3:]] == expected[3:]
 
 
+def test_events_of_messages_between_chains(data_dir: Path, tmp_path: Path) -> None:
+    """One row each; older ones that are still filled in are left out."""
+    assert export(data_dir, tmp_path, "--table=message_events") == 0
+    found = rows_of(tmp_path, "message_events")
+    rows = [row for row in found if row["message_id"] == hexed(MESSAGE.id)]
+    assert len(found) == len(rows) + 1
+    source, destination = id_text(MESSAGE.source), id_text(MESSAGE.destination)
+    said = (hexed(MESSAGE.sender), hexed(MESSAGE.recipient), "7", hexed(b"hello"))
+    nothing = ("",) * 4
+    parties = ("from_address", "to_address", "nonce", "data", "relayer")
+    names = ("event", "other_blockchain_id", *parties, "fee_token", "fee")
+    token = hexed(MESSAGE.fee_token)
+    assert [tuple(row[name] for name in names) for row in rows] == [
+        ("sent", destination, *said, "", token, "9"),
+        ("fee_added", "", *nothing, "", token, "11"),
+        ("received", source, *said, hexed(b"\6" * 20), "", ""),
+        ("failed", source, *nothing, "", "", ""),
+        ("executed", source, *nothing, "", "", ""),
+        ("receipt", destination, *nothing, hexed(b"\7" * 20), token, "9"),
+    ]
+    assert {row["messenger"] for row in rows} == {hexed(logs.MESSENGER)}
+    assert [row["tx_hash"] for row in rows] == [hexed(one[3]) for one in naive(CHAIN).txs[: len(rows)]]
+    filling = put_chain(tmp_path / "filling")
+    with sqlite3.connect(store_path(filling, ID)) as writer:
+        writer.execute("insert into meta values ('messages_missing_below', '70')")
+    writer.close()
+    assert export(filling, tmp_path, "--table=message_events", "--to=60", f"--out={tmp_path / 'early'}") == 0
+    assert not (tmp_path / "early" / ID).exists()
+    assert export(filling, tmp_path / "late", "--table=message_events") == 0
+    assert spans(tmp_path / "late", "message_events")[0][0] == 70
+
+
 def test_both_engines_write_the_same_files(data_dir: Path, tmp_path: Path) -> None:
     prefix = new_prefix()
     url = server_url()
@@ -227,6 +286,37 @@ def test_a_run_that_was_killed_is_continued(data_dir: Path, tmp_path: Path, monk
     assert len(rows_of(tmp_path, "blocks")) == len(derived(CHAIN))
 
 
+def test_the_manifest_lists_nothing_else_than_what_is_there_wherever_it_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also while a file is replaced by one of the same name, as those of tables that are written anew are."""
+    put_chain(tmp_path)
+    flags = ("--table=tokens",)
+    assert export(tmp_path / "data", tmp_path, *flags) == 0
+    count = len(rows_of(tmp_path, "tokens"))
+    with sqlite3.connect(store_path(tmp_path / "data", ID)) as writer:
+        writer.execute("update token set name = 'another and longer name'")
+    writer.close()
+    real, left = files._replace, 0
+
+    def dying(path: Path, content: bytes) -> None:
+        nonlocal left
+        if not left:
+            raise Killed
+        left -= 1
+        real(path, content)
+
+    for steps in (0, 1):
+        left = steps
+        monkeypatch.setattr(files, "_replace", dying)
+        with pytest.raises(Killed):
+            export(tmp_path / "data", tmp_path, *flags)
+        assert len(rows_of(tmp_path, "tokens")) in (0, count)  # compares digests
+    monkeypatch.setattr(files, "_replace", real)
+    assert export(tmp_path / "data", tmp_path, *flags) == 0
+    assert {row["name"] for row in rows_of(tmp_path, "tokens")} == {"another and longer name"}
+
+
 class Interrupting:
     """A reader that calls a function after its first piece of rows, as a rollback may happen then."""
 
@@ -274,6 +364,59 @@ def test_a_file_whose_last_block_was_replaced_is_written_again(tmp_path: Path) -
     assert rows_of(tmp_path, "blocks")[99]["hash"] == "0xbb"
 
 
+def test_two_exports_of_a_table_do_not_write_at_once(
+    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second one would remove or cut what the first one is writing."""
+    with opened_tables(Stores(data_dir), ID) as chain:
+        target = Target(tmp_path, "csv", "range:50", formats.CsvWriter)
+        first = TableExport(chain, BY_NAME["blocks"], target).run([(0, 49), (50, 99)])
+        next(first)
+        flags = ("--table=blocks", "--partition=range:50")
+        assert export(data_dir, tmp_path, *flags) == 1
+        assert "another icefall export writes to" in capsys.readouterr().err
+        assert export(data_dir, tmp_path, "--table=transactions") == 0
+        assert [was_there for _, was_there in first] == [False]
+    assert export(data_dir, tmp_path, *flags) == 0
+    assert spans(tmp_path)[:2] == [(0, 49), (50, 99)]
+
+
+def spans(out: Path, table: str = "blocks") -> list[tuple[int, int]]:
+    manifest = json.loads((out / ID / table / files.MANIFEST).read_text())
+    assert {file["name"] for file in manifest["files"]} == {path.name for path in (out / ID / table).glob("*.csv")}
+    return [(file["firstBlock"], file["lastBlock"]) for file in manifest["files"]]
+
+
+@pytest.mark.parametrize("asked", [(), ("--to=40",)])
+def test_files_of_blocks_that_were_rolled_back_are_gone(asked: tuple[str, ...], tmp_path: Path) -> None:
+    """Also where the chain has fewer blocks now, or fewer are asked for: their rows are of no chain."""
+    put_chain(tmp_path)
+    flags = ("--table=blocks", "--partition=range:50")
+    assert export(tmp_path / "data", tmp_path, *flags, "--to=120") == 0
+    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 120)]
+    with sqlite3.connect(store_path(tmp_path / "data", ID)) as writer:
+        writer.execute("delete from block where number > 60")
+    writer.close()
+    assert export(tmp_path / "data", tmp_path, *flags, *asked) == 0
+    assert spans(tmp_path) == ([(0, 49)] if asked else [(0, 49), (50, 60)])
+    assert len(rows_of(tmp_path, "blocks")) == (50 if asked else 61)
+
+
+def test_fewer_blocks_asked_for_take_nothing_away(data_dir: Path, tmp_path: Path) -> None:
+    """A file that holds more than is asked for stays; one that overlaps is written with all blocks of both."""
+    flags = ("--table=blocks", "--partition=range:50")
+    assert export(data_dir, tmp_path, *flags, "--to=120") == 0
+    assert export(data_dir, tmp_path, *flags, "--from=10", "--to=70") == 0
+    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 120)]
+    assert export(data_dir, tmp_path, *flags, "--from=110", "--to=130") == 0
+    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 130)]
+    assert [int(row["number"]) for row in rows_of(tmp_path, "blocks")] == list(range(131))
+    whole = ("--table=token_balance_changes",)
+    assert export(data_dir, tmp_path, *whole) == 0
+    assert export(data_dir, tmp_path, *whole, "--to=120") == 0
+    assert spans(tmp_path, "token_balance_changes") == [(0, 120)]
+
+
 def test_the_store_is_not_mapped_into_the_memory_of_the_command(data_dir: Path) -> None:
     """Pages of a store that is mapped count as memory of the process: as many as the store has."""
     maps = Path("/proc/self/maps")
@@ -307,7 +450,7 @@ def test_the_questions_of_the_page_are_answered(
     queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "analysis.md").read_text(), re.DOTALL)
     own = [query.replace("export/43114/", f"export/{ID}/") for query in queries if "export/43114/" in query]
     answers = [duckdb.sql(query).fetchall() for query in own]
-    assert [bool(answer) for answer in answers] == [True] * 5
+    assert [bool(answer) for answer in answers] == [True] * 6
     holdings: dict[tuple[str, str], int] = defaultdict(int)
     for *_, token, sender, to, value in naive(CHAIN).erc20:
         holdings[hexed(token), hexed(sender)] -= value
@@ -323,6 +466,14 @@ def test_the_questions_of_the_page_are_answered(
 def test_text_that_anyone_may_write_is_no_formula(text: str) -> None:
     assert formats.guarded(text) == f"'{text}"
     assert formats.guarded(f"a{text}") == f"a{text}"
+    assert formats.guarded(f"a {text}") == f"a {text}"
+
+
+@pytest.mark.parametrize("sign", ["=", "+", "-", "@", "\uff1d", "\uff20"])
+def test_a_separator_of_other_languages_begins_no_formula(sign: str) -> None:
+    """A spreadsheet that separates cells by semicolons divides the text there, whether it is quoted or not."""
+    assert formats.guarded(f"a;{sign}1;b") == f"a;'{sign}1;b"
+    assert formats.guarded("a;b") == "a;b"
 
 
 @pytest.mark.parametrize(

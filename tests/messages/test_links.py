@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.api.networks_scene import network_scene
 from tests.e2e.test_indexing import config_for
@@ -18,6 +19,9 @@ from tests.upstream.evm_replay import EvmReplay
 from tests.upstream.threaded import in_thread
 from tests.waiting import until
 
+from icefall.api.data.handlers import messages
+from icefall.api.data.schema.messages import MessageParams
+from icefall.api.dialect import INTERFACE
 from icefall.compose.stored_platform import StoredPlatform
 from icefall.compose.stores import Stores
 from icefall.demo.chains import CHAINS
@@ -102,6 +106,32 @@ def test_what_is_proven_stays_while_its_proof_is_silent(tmp_path: Path) -> None:
     (tmp_path / "chains").mkdir()
     with closing(Stores(tmp_path)) as stores, closing(ChainStore(stores.chain_store("7"))) as store:
         asyncio.run(run(store))
+
+
+def test_two_chains_that_claim_one_id_are_both_asked_for_messages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A list says of a message what the message says by itself."""
+    monkeypatch.setattr(directory, "LINK_CHECK_S", 0.0)
+
+    async def run(stores: Stores) -> None:
+        world = World(stores, 4)
+        try:
+            for _ in range(30):
+                await world.step()
+            second = id_text(list(IDS)[1])
+            await world.stores[UNKNOWING].put_meta({"blockchain_id": second})
+            listed = await world.walked(1, destination_blockchain_id=second, source_blockchain_id="7000")
+            assert {"pending", "delivered"} <= {one["status"] for one in listed}
+            for shown in listed:
+                params = MessageParams(message_id=bytes.fromhex(shown["messageId"]))
+                assert msgspec.to_builtins(await messages.get_icm(params, world.directory, INTERFACE)) == shown
+        finally:
+            world.close()
+
+    (tmp_path / "chains").mkdir()
+    with closing(Stores(tmp_path)) as stores:
+        asyncio.run(run(stores))
 
 
 class Created:

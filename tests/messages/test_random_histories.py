@@ -188,6 +188,7 @@ class World:
             shown_as = _with_address(of)
             assert await self.walked(3, address=of) == [one for one in expected if shown_as & {one["from"], one["to"]}]
             assert await self.walked(3, from_=of) == [one for one in expected if one["from"] in shown_as]
+            assert await self.walked(1, to=of) == [one for one in expected if one["to"] in shown_as]
         await self._check_chains(expected)
         self._check_counts()
 
@@ -205,6 +206,9 @@ class World:
             for one in expected
             if (one["sourceBlockchainId"], one["destinationBlockchainId"]) == (first, second)
             and one["to"] in _with_address(address(23))
+        ]
+        assert await self.walked(3, source_blockchain_id=UNKNOWING) == [
+            one for one in expected if one["sourceEvmChainId"] == UNKNOWING
         ]
         outside = id_text(ELSEWHERE)
         assert await self.walked(3, blockchain_id=outside) == [

@@ -42,10 +42,11 @@ where id = :id and status = 'running' and (runner = '' or runner = :runner or tu
 update export_job set state = :state, rows = :rows, bytes = :bytes, updated = :now, turn = :now
 where id = :id and status = 'running' and runner = :runner;
 
+-- By its owner, or by the folder that it is written to: not by one that has lost it to another meanwhile.
 -- name: end_export
 update export_job set status = :status, message = :message, next_date = :next_date, rows = :rows, bytes = :bytes,
   file = :file, updated = :now, expires = :expires
-where id = :id and status = 'running';
+where id = :id and status = 'running' and (:is_owner = 1 or runner = :runner);
 
 -- A finished one whose files the owner wants to be gone.
 -- name: expire_export

@@ -62,7 +62,9 @@ def _export_table(
     first, last = span
     stored_from = chain.stored_from(table)
     if stored_from is None or stored_from > last:
-        write_line(f"{table.name}: not stored for this chain, left out (see store_logs in docs/settings.md)")
+        why = "still filled in" if table.missing_below else "not stored for this chain"
+        hint = "" if table.missing_below else " (see store_logs in docs/settings.md)"
+        write_line(f"{table.name}: {why}, left out{hint}")
         return
     first = max(first, stored_from)
     ranges = [(first, last)]

@@ -9,10 +9,20 @@ from icefall.evm.encoding import BITS, block_of, index_of, position_of, unpack_d
 from icefall.evm.reading.chain import full_tx_of
 from icefall.evm.standards import BY_ID, BY_NUMBER, STANDARDS, TokenStandard, load_statements
 from icefall.exports.tables import ExportColumn, Kept, Table, by_steps, columns, hex_text
+from icefall.wire.evm.messages import EXECUTED, FAILED, FEE, RECEIPT, RECEIVED, SENT, fee_of, message_of
+from icefall.wire.ids import id_text
 
 SQL = load_statements("icefall.exports", "evm_tables.sql")
 _TOPIC_SIZE = 32
 _TOPICS = 4
+_EVENTS = {
+    SENT: "sent",
+    RECEIVED: "received",
+    EXECUTED: "executed",
+    FAILED: "failed",
+    RECEIPT: "receipt",
+    FEE: "fee_added",
+}
 
 
 def _uint(packed: bytes) -> str:
@@ -89,6 +99,20 @@ def _internal(row: Row) -> tuple[Any, ...]:
         *amounts,
         bool(is_reverted),
     )
+
+
+def _message_event(row: Row) -> tuple[Any, ...]:
+    log_at, time, tx_hash, kind, message_id, messenger, peer, sender, recipient, party, packed = row
+    data = unpack_data(packed)
+    body = message_of(kind, data) if kind in (SENT, RECEIVED) else None
+    fee = fee_of(kind, data) if kind in (SENT, RECEIPT, FEE) else None
+    said = (None, None) if body is None else (str(body.nonce), hex_text(body.data))
+    return (
+        block_of(log_at), time, index_of(log_at), hex_text(tx_hash), _EVENTS[kind], hex_text(message_id),
+        hex_text(messenger), id_text(peer) if peer else None,
+        hex_text(sender or None), hex_text(recipient or None), *said, hex_text(party or None),
+        None if fee is None else hex_text(fee.token), None if fee is None else str(fee.amount),
+    )  # fmt: skip
 
 
 def _contract(row: Row) -> tuple[Any, ...]:
@@ -176,6 +200,19 @@ TABLES = (
         _internal,
     ),
     Table(
+        "message_events",
+        "A row is an event of a message between chains: on this chain it was sent, received, executed, failed, or "
+        "acknowledged by a receipt, or its fee was raised.",
+        columns(
+            "block_number:uint64 block_time:time log_index:uint32 tx_hash:hex event:text message_id:hex messenger:hex "
+            "other_blockchain_id:text from_address:hex to_address:hex nonce:uint256 data:hex relayer:hex "
+            "fee_token:hex fee:uint256"
+        ),
+        SQL.message_events,
+        _message_event,
+        missing_below="messages_missing_below",
+    ),
+    Table(
         "contracts",
         "A row is the deployment of a contract.",
         columns("block_number:uint64 block_time:time address:hex tx_hash:hex sender:hex creator:hex"),
@@ -244,6 +281,8 @@ class EvmTables:
         return (lowest[0][0], tip[0][0]) if lowest and tip else None
 
     def stored_from(self, table: Table) -> int | None:
+        if table.missing_below:
+            return int(self._meta(table.missing_below) or 0)
         if not table.needs:
             return 0
         stored = self._meta(table.needs)

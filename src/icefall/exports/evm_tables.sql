@@ -16,6 +16,13 @@ join block b on b.number = l.log_at >> 24
 join tx t on t.tx_at = (l.log_at & -16777216) | l.tx_index
 where l.log_at >= :low and l.log_at < :high order by l.log_at;
 
+-- name: message_events
+select e.log_at, b.time, t.hash, e.kind, e.message_id, e.messenger, e.peer, e.sender, e.recipient, e.party, e.data
+from messenger_event e
+join block b on b.number = e.log_at >> 24
+join tx t on t.tx_at = (e.log_at & -16777216) | e.tx_index
+where e.log_at >= :low and e.log_at < :high order by e.log_at;
+
 -- name: {standard}_transfers
 select * from {standard}_view where log_at >= :low and log_at < :high order by log_at, position;
 

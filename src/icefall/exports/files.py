@@ -2,13 +2,16 @@
 
 Every file holds the rows of a range of blocks. It is written beside its place and renamed when it is whole; then the
 manifest, which lists it with its digest, is replaced in the same way. So a run that was killed is continued by the next
-one: files that the manifest lists are kept as long as the chain still has their last block.
+one: files that the manifest lists are kept as long as the chain still has their last block, also those of blocks that
+the next run does not ask for.
 """
 
+import fcntl
 import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +21,7 @@ from icefall.errors import StartRefused
 from icefall.exports.formats import RowWriter
 from icefall.exports.tables import ExportedChain, Kept, Table
 
-MANIFEST = "manifest.json"
+MANIFEST, LOCK = "manifest.json", ".lock"
 _VERSION = 2  # of the schema: it grows when the columns of a table change
 _TRIES = 5  # to write a file while blocks are rolled back
 _CHUNK = 1 << 20
@@ -68,10 +71,17 @@ class TableExport:
         self._manifest = self._read_manifest()
 
     def run(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[ExportedFile, bool]]:
-        """Write a file for each range of blocks; yield each, and whether it was there already."""
+        """Write a file for each range of blocks; yield each, and whether it was there already. StartRefused while
+        another process writes here."""
         self._folder.mkdir(parents=True, exist_ok=True)
+        with _locked(self._folder):
+            self._manifest = self._read_manifest()
+            yield from self._run(ranges)
+
+    def _run(self, ranges: Sequence[tuple[int, int]]) -> Iterator[tuple[ExportedFile, bool]]:
+        self._unlist_replaced()
         self._remove_unlisted()
-        for first, last in ranges:
+        for first, last in map(self._widened, ranges):
             same = (one for one in self._manifest.files if (one.first_block, one.last_block) == (first, last))
             known = next(same, None)
             if known is not None and self._is_current(known):
@@ -79,10 +89,19 @@ class TableExport:
                 continue
             written = self._write(first, last)
             apart = [one for one in self._manifest.files if one.last_block < first or one.first_block > last]
-            self._manifest.files = sorted([*apart, written], key=lambda one: one.first_block)
-            _replace(self._folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self._manifest)) + b"\n")
+            self._put_files(sorted([*apart, written], key=lambda one: one.first_block))
             self._remove_unlisted()
             yield written, False
+
+    def _widened(self, blocks: tuple[int, int]) -> tuple[int, int]:
+        """The blocks of a file with those of listed files that overlap it, so that no row that was exported is lost
+        when fewer blocks are asked for. A table that is not in the order of the chain is as it was after the last
+        block that is asked for."""
+        first, last = blocks
+        for one in self._manifest.files if self._table.kept is Kept.BY_BLOCK else ():
+            if one.first_block <= last and one.last_block >= first and self._is_current(one):
+                first, last = min(first, one.first_block), max(last, one.last_block)
+        return first, last
 
     # -- the manifest ------------------------------------------------------------------------------------------
 
@@ -102,6 +121,23 @@ class TableExport:
                 f"{'' if found.version == _VERSION else ', made by another release'}: choose another --out"
             )
         return found
+
+    def _put_files(self, listed: list[ExportedFile]) -> None:
+        self._manifest.files = listed
+        _replace(self._folder / MANIFEST, msgspec.json.format(msgspec.json.encode(self._manifest)) + b"\n")
+
+    def _unlist_replaced(self) -> None:
+        """Take files out of the manifest whose last block was replaced or rolled back, also those that this run does
+        not write. Blocks below those that are stored are not known to have changed."""
+        span = self._chain.span()
+        lowest = 0 if span is None else span[0]
+        kept = [
+            one
+            for one in self._manifest.files
+            if one.last_block < lowest or self._chain.block_hash(one.last_block) == one.last_block_hash
+        ]
+        if len(kept) < len(self._manifest.files):
+            self._put_files(kept)
 
     def _is_current(self, file: ExportedFile) -> bool:
         """Whether the file is there as it was written, and the chain still has its last block. A table that is not in
@@ -134,6 +170,8 @@ class TableExport:
         else:
             raise StartRefused(f"the blocks up to {last} are being replaced: export up to an older block with --to")
         size, digest = _flushed(beside)
+        if any(one.name == name for one in self._manifest.files):  # what is listed is always what is there
+            self._put_files([one for one in self._manifest.files if one.name != name])
         beside.replace(path)
         return ExportedFile(name, first, last, last_hash, rows, size, digest)
 
@@ -147,6 +185,17 @@ class TableExport:
         finally:
             writer.close()
         return count
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder: two processes would write the same file beside its place."""
+    with (folder / LOCK).open("ab") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StartRefused(f"another icefall export writes to {folder}: wait for it") from None
+        yield
 
 
 def _flushed(path: Path) -> tuple[int, str]:

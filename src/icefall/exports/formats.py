@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import re
 from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,8 +13,9 @@ import msgspec
 from icefall.errors import StartRefused
 from icefall.exports.tables import ExportColumn
 
-# With the full-width forms of the first four, which spreadsheets of some languages read as those.
-_FORMULA_STARTS = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\t", "\r", "\n")
+# With the full-width forms of the signs, which spreadsheets of some languages read as those. Where semicolons separate
+# cells, as in many languages, a cell begins behind each one, quoted or not.
+_FORMULA_START = re.compile("(?:^|(?<=;))(?=[=+@\uff1d\uff0b\uff0d\uff20\t\r\n-])")
 _ROW_GROUP = 50_000
 _PARQUET_NEEDS = "Parquet files need pyarrow: install icefall[parquet], or use --format=csv or jsonl"
 
@@ -31,8 +33,8 @@ def _time(seconds: int) -> str:
 
 
 def guarded(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would run as a formula: anyone can name a token."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) else text
+    """Put an apostrophe before what a spreadsheet would run as a formula: anyone can name a token."""
+    return _FORMULA_START.sub("'", text)
 
 
 def _truth(value: Any) -> str:

@@ -74,7 +74,7 @@ class ExportRegistry:
     async def cancel(self, job: ExportJob, now: float) -> None:
         """End a job that is running; let the files of one that has ended expire."""
         end = ExportEnd(status=CANCELLED, message="it was cancelled", rows=job.rows, bytes=job.bytes)
-        if not await self.end(job.id, end, now, expires=now):
+        if not await self._end(job.id, end, now, {"expires": now, "is_owner": 1, "runner": ""}):
             await self._store.write(lambda tx: tx.run(SQL.expire_export, {"id": job.id, "now": now}))
 
     # -- for the process that writes files -----------------------------------------------------------------------
@@ -97,10 +97,12 @@ class ExportRegistry:
         }  # fmt: skip
         return bool(await self._store.write(lambda tx: tx.run(SQL.put_export_state, where)))
 
-    async def end(self, job_id: str, end: ExportEnd, now: float, expires: float | None = None) -> bool:
-        """End a job; False if it had ended already."""
-        when = {"id": job_id, "now": now, "expires": now + self._expiry_s if expires is None else expires}
-        where = msgspec.structs.asdict(end) | when
+    async def end(self, job_id: str, runner: str, end: ExportEnd, now: float) -> bool:
+        """End a job; False if it had ended already, or belongs to another folder by now."""
+        return await self._end(job_id, end, now, {"expires": now + self._expiry_s, "is_owner": 0, "runner": runner})
+
+    async def _end(self, job_id: str, end: ExportEnd, now: float, how: dict[str, float | str]) -> bool:
+        where = msgspec.structs.asdict(end) | {"id": job_id, "now": now} | how
         return bool(await self._store.write(lambda tx: tx.run(SQL.end_export, where)))
 
     async def used_bytes(self) -> int:

@@ -227,8 +227,8 @@ class ExportRunner:
     async def _end(self, job: ExportJob, end: ExportEnd) -> None:
         if not end.file:
             shutil.rmtree(self._folder / job.id, ignore_errors=True)
-        await self._registry.end(job.id, end, self._clock())
-        self._log.info("an export has ended", job=job.id, status=end.status, rows=end.rows, why=end.message)
+        if await self._registry.end(job.id, self._runner, end, self._clock()):
+            self._log.info("an export has ended", job=job.id, status=end.status, rows=end.rows, why=end.message)
 
     # -- cleaning up ---------------------------------------------------------------------------------------------
 

@@ -39,6 +39,7 @@ class Table(NamedTuple):
     values: Callable[[Row], tuple[Any, ...]]
     kept: Kept = Kept.BY_BLOCK
     needs: str = ""  # the meta value with the block from which on rows are stored; empty: from the first one
+    missing_below: str = ""  # the meta value with the block below which rows are still filled in, while they are
 
 
 class ExportedChain(Protocol):

@@ -307,9 +307,9 @@ class Connection(asyncio.Protocol):
 
     async def _stream(self, request: HttpRequest, response: Response, pieces: AsyncGenerator[bytes, None]) -> None:
         """Send pieces as they come, until the client is gone or does not read."""
-        chunked = not request.is_http10
-        request.is_last |= not chunked  # only the end of the connection shows the end of the body
-        self._transport.write(self._head_of(request, response, None))
+        chunked = response.length is None and not request.is_http10
+        request.is_last |= response.length is None and not chunked  # only the connection's end shows that of the body
+        self._transport.write(self._head_of(request, response, response.length))
         self._streaming = True
         try:
             async with aclosing(pieces):

@@ -20,12 +20,13 @@ class Response(NamedTuple):
     """An answer of the app.
 
     `headers` may be shared by many answers and are never changed. `body` is bytes, or pieces that are sent as they
-    come, for as long as the client reads them.
+    come, for as long as the client reads them. `length`: of all pieces together, where it is known.
     """
 
     status: int
     headers: Headers
     body: bytes | AsyncGenerator[bytes, None]
+    length: int | None = None
 
 
 class PackedHeads:

@@ -420,6 +420,7 @@ async def _of_address(
     held, _ = await balances.erc20(address, last, None, 5)
     priced = await enriched.priced_tokens([one.token_ref for one in held], "usd")
     found += [held, [priced.get(one.token_ref) for one in held]]
+    found.append(sorted(await enriched.malicious_of(one.token for one in held)))
     found += [await balances.erc20(address, last // 2, None, 5), await balances.native(address, last)]
     found.append(await balances.erc20(address, last, None, 5, erc20_tokens(CHAIN)[:3]))
     many, _ = await balances.of_ids(BY_ID[0], address, last, None, 5)

@@ -79,6 +79,7 @@ from icefall.api.data.schema.transactions import (
     AddressLogsParams,
     AllTxsParams,
     DeploymentParams,
+    FilteredAddressPage,
     LatestTxsParams,
     LogPage,
     NativeTransactionPage,
@@ -331,10 +332,10 @@ CHAIN_DATA_ENDPOINTS: tuple[Rest, ...] = (
 # fmt: off
 # What the hosted service has added to its interface later.
 FURTHER_ENDPOINTS: tuple[Rest, ...] = (
-    Rest(verb="GET", path="/v2/chains/{chainId}/addresses/{address}/transactions", params=SortedAddressPage,
+    Rest(verb="GET", path="/v2/chains/{chainId}/addresses/{address}/transactions", params=FilteredAddressPage,
          result=TransactionDetailsPage, handler=transactions.list_transactions, listeners=(DATA,),
          weight=Weight.MEDIUM, operation="listTransactionsV2", cacheable=True,
-         summary="The same as the call of version 1."),
+         summary="The same as the call of version 1; transfers of tokens with a bad reputation can be left out."),
     Rest(verb="GET", path="/v1/live-check", result=ServiceHealth, handler=service.live_check, listeners=(DATA,),
          weight=Weight.FREE, keyless=True, never_limited=True, operation="live-check",
          summary="Whether this service runs: it answers without looking at any store."),

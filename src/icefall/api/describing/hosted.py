@@ -37,7 +37,6 @@ DIFFERENCES: dict[str, str] = {
     "GET /v1/operations/{operationId}": "metadata also has progress, rows and expiresAt",
     "POST /v1/operations/transactions:export": "a ZIP archive of CSV files of our own columns",
     "POST /v1/webhooks": "also confirmations, order and a first block; no thresholds of atomic memory",
-    "GET /v2/chains/{chainId}/addresses/{address}/transactions": "filterSpamTokens is ignored",
     "POST /v2/lookingGlass/compositeQuery": "native balances of chains with up to 500,000 addresses",
     "GET /v2/chains/{chainId}/metrics/{metric}": "the series of /v1/metrics",
     "GET /v2/chains/{chainId}/rollingWindowMetrics/{metric}": "without lastWeek and last90Days",

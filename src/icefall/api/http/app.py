@@ -21,6 +21,7 @@ from icefall.api.http.guards import BodyTimeout, Hosts, Origins, takes_gzip
 from icefall.api.http.jsonrpc import is_unavailable
 from icefall.api.http.routes import ROOT, RestRoute, Route, Routes, cleaned, location
 from icefall.api.http.row import NODE, Charged, File
+from icefall.api.http.stored_files import StoredFile, part_of
 from icefall.api.http.streams import EventStream, OpenStreams
 from icefall.errors import (
     Bootstrapping,
@@ -242,7 +243,7 @@ class App:
             response = self._failed(request, error)
         admission.note(response.status)
         if admission.headers:
-            return Response(response.status, [*response.headers, *admission.headers], response.body)
+            return response._replace(headers=[*response.headers, *admission.headers])
         return response
 
     async def _answer(
@@ -279,6 +280,12 @@ class App:
         if isinstance(result, EventStream):
             client = request.peer if admission is None else admission.client
             return RestAnswer(Response(200, self._headers_of(rest), self._streams.limited(client, result)), units)
+        if isinstance(result, StoredFile):
+            client = request.peer if admission is None else admission.client
+            part = part_of(result, request.header("range"), request.header("if-range"))
+            headers = [*self._headers_of(rest), *part.headers]
+            pieces = self._streams.limited(client, EventStream(part.pieces))
+            return RestAnswer(Response(part.status, headers, pieces, part.length), units)
         if isinstance(result, File):
             headers = [("content-type", result.media), *row.headers, *self._base]
             return RestAnswer(Response(row.status(result), headers, result.body), units)
@@ -348,7 +355,7 @@ class App:
         if origin:
             headers = [*headers, *self._origins.headers(origin, named=named_origins)]
         if not isinstance(body, bytes):
-            return Response(response.status, headers, body)
+            return response._replace(headers=headers)
         accepted = request.header("accept-encoding") if len(body) >= _GZIP_MIN else None
         if accepted and takes_gzip(accepted):
             body = _gzip(body) if len(body) < _THREAD_MIN else await asyncio.to_thread(_gzip, body)

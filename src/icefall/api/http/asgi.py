@@ -58,8 +58,9 @@ class AsgiApp:
         response = await self._app.respond(AsgiRequest(scope, receive))
         headers = [(name.encode(), value.encode("latin-1", "replace")) for name, value in response.headers]
         body = response.body
-        if isinstance(body, bytes):
-            headers.append((b"content-length", str(len(body)).encode()))
+        length = len(body) if isinstance(body, bytes) else response.length
+        if length is not None:
+            headers.append((b"content-length", str(length).encode()))
         await send({"type": "http.response.start", "status": response.status, "headers": headers})
         if isinstance(body, bytes):
             await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})

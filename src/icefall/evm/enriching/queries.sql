@@ -113,6 +113,13 @@ delete from price where token_address = ? and currency = ? and day = ?;
 -- name: reputations
 select token_address, reputation from reputation;
 
+-- name: malicious_of
+select token_address from reputation where token_address = ? and reputation = 'Malicious';
+
+-- postgres: malicious_of
+select r.token_address from unnest(?) as k(address) join reputation r on r.token_address = k.address
+where r.reputation = 'Malicious';
+
 -- name: put_reputation
 insert into reputation (token_address, reputation) values (?, ?)
 on conflict (token_address) do update set reputation = excluded.reputation;

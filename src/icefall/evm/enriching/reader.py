@@ -128,6 +128,11 @@ class EnrichReader:
             known = by_currency[currency] = AnswerTokens()
         return known
 
+    async def malicious_of(self, addresses: Iterable[bytes]) -> set[bytes]:
+        """Return the tokens among these addresses that the reputation list calls malicious."""
+        rows = await self._reader.rows_of_each(SQL.malicious_of, [(one,) for one in sorted(set(addresses))])
+        return {address for (address,) in rows}
+
     async def nft_metadata(self, nfts: Iterable[tuple[int, int]]) -> dict[tuple[int, int], NftDetails]:
         """Return details by token and NFT ID. An NFT that was never transferred is UNINDEXED."""
         found = dict.fromkeys(nfts, NftDetails())

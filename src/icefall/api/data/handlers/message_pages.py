@@ -73,11 +73,13 @@ async def _listed_messages(
 ) -> list[JoinedMessage]:
     """The messages that are listed at these events. Only chains that may have their other side are read."""
     unlinked = [chain for chain in every if not links.blockchain_id(chain.info.id)]
-    by_blockchain = {links.blockchain_id(chain.info.id): chain for chain in every}
+    by_blockchain: dict[bytes, list[EvmChain]] = {}
+    for one in every:  # settings may give two chains the same ID
+        by_blockchain.setdefault(links.blockchain_id(one.info.id), []).append(one)
     wanted: dict[EvmChain, list[bytes]] = {chain: [] for chain in every}
     for chain, row in listed:
-        other = by_blockchain.get(row.peer) if row.peer else None
-        for one in dict.fromkeys((chain, *unlinked, *((other,) if other is not None else ()))):
+        others = by_blockchain.get(row.peer, ()) if row.peer else ()
+        for one in dict.fromkeys((chain, *unlinked, *others)):
             wanted[one].append(row.message_id)
     by_id = {message.message_id: message for message in await joined_of(wanted)}
     found = []

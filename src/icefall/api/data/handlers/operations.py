@@ -1,10 +1,8 @@
 """Exports of the caller: of an API key, or of callers on this machine that send none. Their files are written by
 another process (`exports/running.py`)."""
 
-import asyncio
 import re
 import time
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import cast
 
@@ -21,7 +19,7 @@ from icefall.api.data.schema.operations import (
     OrderExport,
     StatusText,
 )
-from icefall.api.http.streams import EventStream
+from icefall.api.http.stored_files import StoredFile
 from icefall.api.http.structs import NoParams
 from icefall.errors import BadRequest, Forbidden, NotFound
 from icefall.evm.reading.directory import ChainDirectory
@@ -42,7 +40,6 @@ from icefall.exports.registry import ExportRegistry
 
 OPERATIONS = "/v1/operations"
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
-_PIECE = 256 << 10
 _STATUS: dict[str, StatusText] = {
     RUNNING: "RUNNING",
     COMPLETED: "COMPLETED",
@@ -134,7 +131,7 @@ async def cancel_operation(
 
 async def download(
     params: OperationFileParams, registry: ExportRegistry, links: ExportLinks, folder: ExportFolder
-) -> EventStream:
+) -> StoredFile:
     """Send a file. The link is all that a browser needs."""
     now = time.time()
     if not links.is_valid(params.operation_id, params.file_name, params.expires, params.signature, now):
@@ -145,13 +142,7 @@ async def download(
     path = folder.path / job.id / job.file
     if not path.is_file():
         raise NotFound("this file is not on this machine: --export-dir must be shared")
-
-    async def pieces() -> AsyncGenerator[bytes, None]:
-        with path.open("rb") as file:
-            while piece := await asyncio.to_thread(file.read, _PIECE):
-                yield piece
-
-    return EventStream(pieces)
+    return StoredFile(path)
 
 
 def _is_there(job: ExportJob, now: float) -> bool:

@@ -12,6 +12,7 @@ from icefall.api.data.render.text import RawJson
 from icefall.api.data.render.transactions import details, full_native, internal, natives, transfer, whole_lists
 from icefall.api.data.schema.transactions import (
     DeploymentParams,
+    FilteredAddressPage,
     LatestTxsParams,
     NativeTransactionPage,
     NetworkTokenDetails,
@@ -70,6 +71,8 @@ async def list_transactions(
     if len(parts) < len(txs):  # too much for one page
         txs = txs[: len(parts)]
         token = paging.token("transactions", params, pack_cursor(*txs[-1].cursor))
+    if isinstance(params, FilteredAddressPage) and params.filter_spam_tokens:
+        await _leave_out_spam(chain, parts.values())
     return TransactionDetailsPage(next_page_token=token, transactions=await _details(chain, dialect, txs, parts))
 
 
@@ -84,6 +87,13 @@ async def _details(
         except NotRead:
             pass
     return await details(await context_for(chain, dialect, [*txs, *_rows_in(parts.values())]), txs, parts)
+
+
+async def _leave_out_spam(chain: EvmChain, parts: Iterable[TxParts]) -> None:
+    """Leave out the transfers of tokens that the reputation list calls malicious; their transactions stay."""
+    malicious = await chain.enriched.malicious_of(one.token for part in parts for one in part.transfers)
+    for part in parts if malicious else ():
+        part.transfers = [one for one in part.transfers if one.token not in malicious]
 
 
 async def get_transaction(params: TransactionParams, chains: ChainDirectory, dialect: Dialect) -> WholeTransaction:

@@ -30,6 +30,7 @@ from icefall.api.http.rest_params import (
     SortOrder,
     StartBlock,
     StatusFilter,
+    Switch,
     TxHash,
 )
 from icefall.api.http.structs import Page, RestParams, RestResult
@@ -77,6 +78,10 @@ class PendingTransaction(RestResult, frozen=True, kw_only=True):
 
 class SortedAddressPage(AddressPage, frozen=True):
     sort_order: SortOrder = "desc"
+
+
+class FilteredAddressPage(SortedAddressPage, frozen=True):
+    filter_spam_tokens: Switch = False
 
 
 class DeploymentParams(RestParams, frozen=True):

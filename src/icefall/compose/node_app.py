@@ -14,6 +14,7 @@ from icefall.api.node.addresses import AddressParser
 from icefall.api.node.endpoints import INDEX, X
 from icefall.api.node.handlers.index import ContainerCache
 from icefall.api.node.platform_endpoints import P
+from icefall.api.node.platform_objects import PlatformObjects
 from icefall.api.node.platform_upstream import PlatformUpstream
 from icefall.compose.app_parts import links_page, listener_app, node_origins
 from icefall.compose.node_setup import configured_network, freshness, health_limit_ns, node_logs
@@ -106,6 +107,7 @@ def _mounts(
         PlatformReader: PlatformReader(None if network.learned else store, network.platform, version),
         ChainNaming: naming,
         AddressParser: AddressParser(chains, PLATFORM_CHAIN, naming.chain, naming.hrp),
+        PlatformObjects: PlatformObjects(version),
         PlatformUpstream: PlatformUpstream(followed.engine if followed else None),
     }
     return [*mounts, Mount(P, _paths(platform), services, _closed(followed, platform), version)]

@@ -113,13 +113,17 @@ def _mounts(
     return [*mounts, Mount(P, _paths(platform), services, _closed(followed, platform), version)]
 
 
-def _closed(followed: Followed | None, chain: Chain) -> Callable[[], Awaitable[bool]] | None:
+def _closed(followed: Followed | None, chain: Chain) -> Callable[[], bool | Awaitable[bool]] | None:
     """Whether a chain is still bootstrapping, which only chains of an upstream do."""
     if followed is None:
         return None
 
-    async def closed() -> bool:
+    async def read() -> bool:
         return chain.name in await followed.node.bootstrapping()
+
+    def closed() -> bool | Awaitable[bool]:
+        known = followed.node.known_bootstrapping()
+        return read() if known is None else chain.name in known
 
     return closed
 

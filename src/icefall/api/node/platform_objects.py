@@ -11,12 +11,13 @@ from typing import NamedTuple
 from icefall.api.node.platform_upstream import Observed
 from icefall.api.node.schema.avm import UtxoReference
 from icefall.api.node.schema.platform import SubnetDetails
-from icefall.api.node.schema.validators import AnyValidatorRow, L1ValidatorDetails
+from icefall.api.node.schema.validators import AnyValidatorRow, L1ValidatorDetails, SetMember
 from icefall.db.changes import KeptObjects
 
 _OBJECTS_MAX = 4096  # subnets, and validators of L1s
 _ROWS_MAX = 8192  # validators and delegators of all lists together
 _OUTPUTS_MAX = 16384  # of all balances together
+_MEMBERS_MAX = 16384  # of all validator sets together
 _ValidatorsKey = tuple[bytes, tuple[bytes, ...]]
 
 
@@ -44,11 +45,12 @@ class Holdings(NamedTuple):
 
 
 class PlatformObjects:
-    """Subnets and validators of L1s by ID, lists of current validators by subnet and the nodes that were named, and
-    what addresses hold. `version` is that of the store."""
+    """Subnets and validators of L1s by ID, lists of current validators by subnet and the nodes that were named, what
+    addresses hold, and validator sets by subnet and height. `version` is that of the store."""
 
     def __init__(self, version: Callable[[], int]) -> None:
         self.subnets: KeptObjects[bytes, SubnetDetails] = KeptObjects(version, _OBJECTS_MAX)
         self.l1_validators: KeptObjects[bytes, L1ValidatorDetails] = KeptObjects(version, _OBJECTS_MAX)
         self.validators: KeptObjects[_ValidatorsKey, ListedValidators] = KeptObjects(version, _ROWS_MAX)
         self.holdings: KeptObjects[tuple[bytes, ...], Holdings] = KeptObjects(version, _OUTPUTS_MAX)
+        self.sets: KeptObjects[tuple[bytes, int], dict[str, SetMember]] = KeptObjects(version, _MEMBERS_MAX)

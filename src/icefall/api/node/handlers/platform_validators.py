@@ -218,12 +218,18 @@ def _l1_fields(row: L1Validator, accrued_fees: int, addresses: AddressParser) ->
 
 
 async def get_validators_at(
-    params: ValidatorsAtParams, chain: PlatformReader, upstream: PlatformUpstream
+    params: ValidatorsAtParams, chain: PlatformReader, upstream: PlatformUpstream, objects: PlatformObjects
 ) -> dict[str, SetMember]:
     height = await _executed(params.height, chain, upstream, params.subnet_id)
+    kept, key_of_set = objects.sets.now(), (params.subnet_id, height)
+    known = kept.get(key_of_set)
+    if known is not None:
+        return known
     members = await chain.validators_at(params.subnet_id, height)
     rows = sorted((_node(node_id), weight, key) for node_id, (weight, key) in members.items())
-    return {node: SetMember(_hex(key) if key else None, str(weight)) for node, weight, key in rows}
+    shown = {node: SetMember(_hex(key) if key else None, str(weight)) for node, weight, key in rows}
+    objects.sets.put(kept, key_of_set, shown, 1 + len(shown))
+    return shown
 
 
 async def get_all_validators_at(

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from icefall.db.changes import ChangeCount, KeptObjects, LastRead, StoreVersion, unknown_version
+from icefall.db.changes import ChangeCount, LastRead, StoreVersion, unknown_version
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.node.store import PACKAGE, SQL
+from icefall.pchain.kept import KeptObjects
 
 
 def _put(tx: Transaction, value: str) -> None:

@@ -11,7 +11,6 @@ from typing import Generic, TypeVar
 
 from icefall.observe.counters import map_allocated, map_existing
 
-K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -77,40 +76,6 @@ class LastRead(Generic[T]):
         value = await self._read()
         self._value, self._version_of_value = value, version
         return value
-
-
-class KeptObjects(Generic[K, T]):
-    """Objects that were made of what is stored, by key, until anything is committed.
-
-    `now` gives those of this moment, and `put` adds one to those it was looked for in: whatever is committed meanwhile,
-    it is not found again. `size_max` is of all of them together, in what the caller counts; beyond it they are dropped.
-    """
-
-    __slots__ = ("_objects", "_size", "_size_max", "_version", "_version_of_objects")
-
-    def __init__(self, version: Callable[[], int], size_max: int) -> None:
-        self._version = version
-        self._size_max = size_max
-        self._objects: dict[K, T] = {}
-        self._version_of_objects = 0
-        self._size = 0
-
-    def now(self) -> dict[K, T]:
-        """The objects of this moment; none of them is known while the version is not."""
-        version = self._version()
-        if version != self._version_of_objects or not version:
-            self._objects, self._version_of_objects, self._size = {}, version, 0
-        return self._objects
-
-    def put(self, objects: dict[K, T], key: K, made: T, size: int = 1) -> None:
-        """Keep an object that was not found in `objects`, which `now` gave before it was made."""
-        if objects is not self._objects or size > self._size_max:
-            return
-        if self._size + size > self._size_max:
-            objects.clear()
-            self._size = 0
-        objects[key] = made
-        self._size += size
 
 
 class StampedCache(Generic[T]):

@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from icefall.db.changes import KeptObjects, LastRead, unknown_version
+from icefall.db.changes import LastRead, unknown_version
 from icefall.db.engine import Reader, Row, StatementParams, StoreError
 from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.pchain.fees import FeeState
+from icefall.pchain.kept import KeptObjects
 from icefall.pchain.model import DELEGATORS, ChainRow, L1Validator, PlatformStaker, Priority, Subnet
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members

@@ -28,7 +28,7 @@ Respond = Callable[[HttpRequest], Awaitable[Response]]
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, listener: ConnectionOwner) -> None:
+    def __init__(self, listener: "ConnectionOwner[Connection]") -> None:
         self._listener = listener
         self._transport: asyncio.Transport
         self._output: Output

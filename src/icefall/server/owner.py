@@ -1,6 +1,6 @@
 """What a connection needs of the listener that owns it: limits, the memory that all of them hold, and whom to tell."""
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -9,8 +9,7 @@ from icefall.server.head import HeadReader
 from icefall.server.request import HttpRequest
 from icefall.server.response import PackedHeads, Response
 
-if TYPE_CHECKING:
-    from icefall.server.connection import Connection
+Owned_contra = TypeVar("Owned_contra", contravariant=True)
 
 
 class HttpLimits(msgspec.Struct, frozen=True):
@@ -28,7 +27,7 @@ class HttpLimits(msgspec.Struct, frozen=True):
     body_max: int
 
 
-class ConnectionOwner(Protocol):
+class ConnectionOwner(Protocol[Owned_contra]):
     """The part of the listener that a connection needs; `held` is the memory in bytes kept for all clients."""
 
     limits: HttpLimits
@@ -41,17 +40,17 @@ class ConnectionOwner(Protocol):
 
     def has_room(self, more: int = 0) -> bool: ...
 
-    def add(self, connection: "Connection") -> None: ...
+    def add(self, connection: Owned_contra) -> None: ...
 
-    def remove(self, connection: "Connection") -> None: ...
+    def remove(self, connection: Owned_contra) -> None: ...
 
-    def submit(self, connection: "Connection", request: HttpRequest) -> None: ...
+    def submit(self, connection: Owned_contra, request: HttpRequest) -> None: ...
 
-    def submit_whole(self, connection: "Connection", request: HttpRequest) -> None:
+    def submit_whole(self, connection: Owned_contra, request: HttpRequest) -> None:
         """Take a request from the callback that has received all of it."""
         ...
 
-    def finished(self, connection: "Connection") -> None: ...
+    def finished(self, connection: Owned_contra) -> None: ...
 
     def failure(self, error: IcefallError) -> Response: ...
 

@@ -12,7 +12,7 @@ from icefall.api.node.platform_upstream import Observed
 from icefall.api.node.schema.avm import UtxoReference
 from icefall.api.node.schema.platform import SubnetDetails
 from icefall.api.node.schema.validators import AnyValidatorRow, L1ValidatorDetails, SetMember
-from icefall.db.changes import KeptObjects
+from icefall.pchain.kept import KeptObjects
 
 _OBJECTS_MAX = 4096  # subnets, and validators of L1s
 _ROWS_MAX = 8192  # validators and delegators of all lists together
@@ -28,7 +28,7 @@ class ListedValidators(NamedTuple):
     rows: list[AnyValidatorRow]
 
 
-class HeldAmount(NamedTuple):
+class LockedAmount(NamedTuple):
     """The sum of outputs of one asset with the same locks: `stakeable_until` is 0 for what is not only stakeable."""
 
     asset_id: bytes
@@ -37,10 +37,10 @@ class HeldAmount(NamedTuple):
     amount: int
 
 
-class Holdings(NamedTuple):
+class HeldOutputs(NamedTuple):
     """What some addresses hold: sums by asset and lock, and the outputs of which they are made."""
 
-    amounts: list[HeldAmount]
+    amounts: list[LockedAmount]
     outputs: list[UtxoReference]
 
 
@@ -52,5 +52,5 @@ class PlatformObjects:
         self.subnets: KeptObjects[bytes, SubnetDetails] = KeptObjects(version, _OBJECTS_MAX)
         self.l1_validators: KeptObjects[bytes, L1ValidatorDetails] = KeptObjects(version, _OBJECTS_MAX)
         self.validators: KeptObjects[_ValidatorsKey, ListedValidators] = KeptObjects(version, _ROWS_MAX)
-        self.holdings: KeptObjects[tuple[bytes, ...], Holdings] = KeptObjects(version, _OUTPUTS_MAX)
+        self.holdings: KeptObjects[tuple[bytes, ...], HeldOutputs] = KeptObjects(version, _OUTPUTS_MAX)
         self.sets: KeptObjects[tuple[bytes, int], dict[str, SetMember]] = KeptObjects(version, _MEMBERS_MAX)

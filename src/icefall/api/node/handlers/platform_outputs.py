@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from icefall.api.node.addresses import AddressParser
 from icefall.api.node.handlers.utxo_pages import requested_page
-from icefall.api.node.platform_objects import HeldAmount, Holdings, PlatformObjects
+from icefall.api.node.platform_objects import HeldOutputs, LockedAmount, PlatformObjects
 from icefall.api.node.schema.avm import GetTxParams, Index, UtxoReference
 from icefall.api.node.schema.platform import (
     AddressesParams,
@@ -84,7 +84,7 @@ async def get_balance(
     )
 
 
-async def _holdings(owners: tuple[bytes, ...], chain: PlatformReader, objects: PlatformObjects) -> Holdings:
+async def _holdings(owners: tuple[bytes, ...], chain: PlatformReader, objects: PlatformObjects) -> HeldOutputs:
     kept = objects.holdings.now()
     known = kept.get(owners)
     if known is not None:
@@ -95,7 +95,7 @@ async def _holdings(owners: tuple[bytes, ...], chain: PlatformReader, objects: P
         txid, output_index, asset_id, stakeable_until, amount, locktime = held_in_utxo(raw)
         amounts[asset_id, stakeable_until, locktime] += amount
         outputs.append(UtxoReference(id_text(txid), output_index))
-    made = Holdings([HeldAmount(*lock, amount) for lock, amount in amounts.items()], outputs)
+    made = HeldOutputs([LockedAmount(*lock, amount) for lock, amount in amounts.items()], outputs)
     objects.holdings.put(kept, owners, made, 1 + len(owners) + len(outputs))
     return made
 
@@ -126,7 +126,7 @@ async def _utxos_of(chain: PlatformReader, owner: bytes, *, whole: bool) -> list
         await asyncio.sleep(0)
 
 
-def _by_lock(held: Iterable[HeldAmount], now_s: int) -> tuple[_Amounts, _Amounts, _Amounts]:
+def _by_lock(held: Iterable[LockedAmount], now_s: int) -> tuple[_Amounts, _Amounts, _Amounts]:
     """Sum what is unlocked, what is locked but can be staked, and what is locked, each by asset."""
     unlocked: _Amounts = defaultdict(int)
     stakeable: _Amounts = defaultdict(int)

@@ -104,8 +104,8 @@ def test_a_result_of_an_older_moment_is_not_kept() -> None:
     """Something was committed while it was made."""
     version = 2
     cache = ResultCache(lambda: version, lambda: 100.0)
-    before = cache.stamp()
     assert cache.find(("p.read", b"")) is None
+    before = cache.moment
     version = 4
     assert cache.find(("p.read", b"")) is None
     cache.put(("p.read", b""), before, b"1")
@@ -118,10 +118,10 @@ def test_memory_is_bounded() -> None:
     cache = ResultCache(lambda: 2, lambda: 100.0, size_max=10_000)
     cache.find(("p.read", b""))
     for number in range(100):
-        cache.put(("p.read", b"%d" % number), cache.stamp(), bytes(1_000))
+        cache.put(("p.read", b"%d" % number), cache.moment, bytes(1_000))
     kept = [number for number in range(100) if cache.find(("p.read", b"%d" % number)) is not None]
     assert kept == list(range(8))
     cache = ResultCache(lambda: 2, lambda: 100.0)
     cache.find(("p.read", b""))
-    cache.put(("p.read", b""), cache.stamp(), bytes(1 << 20))
+    cache.put(("p.read", b""), cache.moment, bytes(1 << 20))
     assert cache.find(("p.read", b"")) is None

@@ -10,8 +10,8 @@ import msgspec
 import uvloop
 
 from icefall.errors import IcefallError
-from icefall.server.connection import HttpLimits
 from icefall.server.listener import BACKLOG, Listener
+from icefall.server.owner import HttpLimits
 from icefall.server.request import HttpRequest
 from icefall.server.response import Response
 

@@ -121,6 +121,8 @@ class RecordingOwner:
     def submit(self, connection: Connection, request: HttpRequest) -> None:
         self.waiting.append((connection, request))
 
+    submit_whole = submit
+
     def execute(self) -> None:
         while self.waiting and self.waiting[0][1].is_complete:
             connection, request = self.waiting.pop()

@@ -85,7 +85,8 @@ class Replay:
         self.network: Network = configured_network(self.config, 0)
         node_logs(self.config, "engine", self.network, create=True)
         ensure_identity(directory / "staking")
-        self.store = SqliteStore(store_path(directory), PACKAGE)
+        changes = directory / "run" / "node-changes"  # as the engine tells workers of commits
+        self.store = SqliteStore(store_path(directory), PACKAGE, changes=changes)
         foreign = foreign_chains(self.network, self.store, indexed=True)
         self._chains, platform = executed_chains(self.network, self.store, foreign, quiet(), lambda: 0.0)
         assert platform is not None

@@ -11,6 +11,7 @@ from icefall.db.changes import ChangeCount, LastRead, StoreVersion, unknown_vers
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.node.store import PACKAGE, SQL
+from icefall.pchain.kept import KeptObjects
 
 
 def _put(tx: Transaction, value: str) -> None:
@@ -83,3 +84,25 @@ def test_without_a_page_the_store_is_read_each_time(tmp_path: Path, size: int | 
         page.write_bytes(bytes(size))
     reads = CountedReads(tmp_path, StoreVersion(page))
     assert [reads.get(), reads.get()] == [("1", 1), ("1", 1)]
+
+
+def test_objects_are_kept_until_a_commit_and_within_their_size(tmp_path: Path, store: SqliteStore) -> None:
+    kept: KeptObjects[str, int] = KeptObjects(StoreVersion(tmp_path / "changes"), 10)
+    now = kept.now()
+    kept.put(now, "a", 1, 4)
+    kept.put(now, "b", 2, 6)
+    assert kept.now() == {"a": 1, "b": 2}
+    kept.put(now, "too large", 3, 11)
+    assert kept.now() == {"a": 1, "b": 2}
+    kept.put(now, "c", 3, 1)
+    assert kept.now() == {"c": 3}, "beyond the size, those before are dropped"
+    store.write_here(lambda tx: _put(tx, "2"))
+    assert kept.now() == {}
+    kept.put(now, "made before the commit", 1)
+    assert kept.now() == {}
+
+
+def test_without_a_version_no_object_is_kept() -> None:
+    kept: KeptObjects[str, int] = KeptObjects(unknown_version, 10)
+    kept.put(kept.now(), "a", 1)
+    assert kept.now() == {}

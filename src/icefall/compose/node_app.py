@@ -14,6 +14,7 @@ from icefall.api.node.addresses import AddressParser
 from icefall.api.node.endpoints import INDEX, X
 from icefall.api.node.handlers.index import ContainerCache
 from icefall.api.node.platform_endpoints import P
+from icefall.api.node.platform_objects import PlatformObjects
 from icefall.api.node.platform_upstream import PlatformUpstream
 from icefall.compose.app_parts import links_page, listener_app, node_origins
 from icefall.compose.node_setup import configured_network, freshness, health_limit_ns, node_logs
@@ -106,18 +107,23 @@ def _mounts(
         PlatformReader: PlatformReader(None if network.learned else store, network.platform, version),
         ChainNaming: naming,
         AddressParser: AddressParser(chains, PLATFORM_CHAIN, naming.chain, naming.hrp),
+        PlatformObjects: PlatformObjects(version),
         PlatformUpstream: PlatformUpstream(followed.engine if followed else None),
     }
     return [*mounts, Mount(P, _paths(platform), services, _closed(followed, platform), version)]
 
 
-def _closed(followed: Followed | None, chain: Chain) -> Callable[[], Awaitable[bool]] | None:
+def _closed(followed: Followed | None, chain: Chain) -> Callable[[], bool | Awaitable[bool]] | None:
     """Whether a chain is still bootstrapping, which only chains of an upstream do."""
     if followed is None:
         return None
 
-    async def closed() -> bool:
+    async def read() -> bool:
         return chain.name in await followed.node.bootstrapping()
+
+    def closed() -> bool | Awaitable[bool]:
+        known = followed.node.known_bootstrapping()
+        return read() if known is None else chain.name in known
 
     return closed
 

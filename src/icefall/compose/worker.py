@@ -22,8 +22,8 @@ from icefall.config.settings import Config
 from icefall.db.engine import StoreError, urgent_queries
 from icefall.errors import StartRefused
 from icefall.observe.log import Log
-from icefall.server.connection import HttpLimits
 from icefall.server.listener import Listener
+from icefall.server.owner import HttpLimits
 
 _OTHER_FILES = 256  # file descriptors that are not connections: stores, logs, sockets of our own
 

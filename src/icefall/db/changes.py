@@ -64,6 +64,11 @@ class LastRead(Generic[T]):
         self._version_of_value = 0
         self._value: T
 
+    def known(self) -> T | None:
+        """The last value if the store has not changed since; None: it must be read."""
+        version = self._version()
+        return self._value if version and version == self._version_of_value else None
+
     async def get(self) -> T:
         version = self._version()  # before the store is read: a commit in between makes the value newer, never older
         if version and version == self._version_of_value:

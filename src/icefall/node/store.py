@@ -79,6 +79,10 @@ class NodeReader:
         """The names of the chains that are not bootstrapped yet."""
         return await self._bootstrapping.get()
 
+    def known_bootstrapping(self) -> list[str] | None:
+        """The same, if it was read since anything was committed."""
+        return self._bootstrapping.known()
+
     async def _read_bootstrapping(self) -> list[str]:
         rows = await self._reader.rows(SQL.meta, {"name": "bootstrapping"})
         return self._tags.decode(rows[0][0]) if rows else []

@@ -10,6 +10,7 @@ from icefall.db.engine import Reader, Row, StatementParams, StoreError
 from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.pchain.fees import FeeState
+from icefall.pchain.kept import KeptObjects
 from icefall.pchain.model import DELEGATORS, ChainRow, L1Validator, PlatformStaker, Priority, Subnet
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members
@@ -19,6 +20,8 @@ from icefall.wire.pvm.codec import unpack_utxo
 from icefall.xchain.store import NEWEST, StoredUtxo
 
 _SETS_MAX = 64  # validator sets that a worker keeps
+_KEPT_MAX = 2 << 20  # bytes of blocks, of transactions and of lists of outputs that it keeps, each
+_OVERHEAD = 200  # bytes of one of them besides what is stored, roughly
 SQL = load("icefall.pchain", "reading.sql")
 _StakeKey = tuple[bool, int, int, bytes, int]  # the order of stakers, then of their outputs
 
@@ -61,8 +64,8 @@ class Delegations(msgspec.Struct, frozen=True, gc=False):
 
 
 class PlatformReader:
-    """`version`: the ledger's row is read once per version of the store. Without a `reader` the chain is not executed
-    here, and every read is refused.
+    """`version`: the ledger's row, and what was read last of blocks, transactions and outputs, is read once per version
+    of the store. Without a `reader` the chain is not executed here, and every read is refused.
     """
 
     def __init__(
@@ -72,6 +75,9 @@ class PlatformReader:
         self.parameters = parameters
         self._ledger = LastRead(version, self._read_ledger)
         self._sets: OrderedDict[tuple[bytes, int], Members] = OrderedDict()
+        self._blocks: KeptObjects[int, bytes] = KeptObjects(version, _KEPT_MAX)  # by height
+        self._txs: KeptObjects[bytes, StoredTx] = KeptObjects(version, _KEPT_MAX)
+        self._outputs: KeptObjects[tuple[bytes, int, int], list[StoredUtxo]] = KeptObjects(version, _KEPT_MAX)
 
     async def _rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         if self._reader is None:
@@ -82,7 +88,8 @@ class PlatformReader:
         return await self._reader.rows(statement, params)
 
     async def ledger(self) -> LedgerRow:
-        return await self._ledger.get()
+        known = self._ledger.known()
+        return known if known is not None else await self._ledger.get()
 
     async def _read_ledger(self) -> LedgerRow:
         rows = await self._rows(SQL.ledger)
@@ -97,23 +104,47 @@ class PlatformReader:
         """The bytes of a block without its proposer's wrapping."""
         if height > NEWEST:
             return None
+        kept = self._blocks.now()
+        known = kept.get(height)
+        if known is not None:
+            return known
         rows = await self._rows(SQL.block_at, {"height": height})
-        return rows[0][0] if rows else None
+        if not rows:
+            return None
+        raw: bytes = rows[0][0]
+        self._blocks.put(kept, height, raw, len(raw) + _OVERHEAD)
+        return raw
 
     async def block(self, block_id: bytes) -> bytes | None:
         rows = await self._rows(SQL.block, {"block_id": block_id})
         return rows[0][0] if rows else None
 
     async def tx(self, txid: bytes) -> StoredTx | None:
+        kept = self._txs.now()
+        known = kept.get(txid)
+        if known is not None:
+            return known
         rows = await self._rows(SQL.tx, {"txid": txid})
-        return StoredTx(rows[0][0], bool(rows[0][1]), rows[0][2]) if rows else None
+        if not rows:
+            return None
+        raw, is_committed, height = rows[0]
+        stored = StoredTx(raw, bool(is_committed), height)
+        self._txs.put(kept, txid, stored, len(raw) + _OVERHEAD)
+        return stored
 
     # -- outputs --------------------------------------------------------------------------------------------------
 
     async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
-        """Unspent outputs of an address, newest first."""
-        key = {"address": address, "below": below, "limit": limit}
-        return [StoredUtxo(*row) for row in await self._rows(SQL.utxos_of_address, key)]
+        """Unspent outputs of an address, newest first. The list may be given again, and is never changed."""
+        kept = self._outputs.now()
+        key = address, below, limit
+        known = kept.get(key)
+        if known is not None:
+            return known
+        rows = await self._rows(SQL.utxos_of_address, {"address": address, "below": below, "limit": limit})
+        found = [StoredUtxo(*row) for row in rows]
+        self._outputs.put(kept, key, found, sum([len(utxo.raw) for utxo in found]) + _OVERHEAD * (len(found) + 1))
+        return found
 
     async def stakes(self, addresses: Iterable[bytes], *, validators_only: bool) -> list[bytes]:
         """Outputs at stake that name one of the addresses: of current stakers in their order, then of pending ones."""

@@ -5,18 +5,19 @@ the listener closes the connection. What comes before the last answer was sent i
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import aclosing, suppress
+from functools import partial
 from math import inf
-from typing import Protocol, cast
+from typing import Any, cast
 
-import msgspec
-
-from icefall.errors import IcefallError, Unavailable, UnreadableRequest
+from icefall.errors import Unavailable, UnreadableRequest
 from icefall.server.body import InvalidChunk
+from icefall.server.first_steps import FirstSteps
 from icefall.server.head import HeadReader
+from icefall.server.owner import ConnectionOwner
 from icefall.server.request import HttpRequest, cut_off, overloaded
-from icefall.server.response import CLOSE, KEEP_ALIVE, SMALL_ANSWER_SIZE, WITHOUT_BODY, Output, PackedHeads, Response
+from icefall.server.response import CLOSE, KEEP_ALIVE, SMALL_ANSWER_SIZE, WITHOUT_BODY, Output, Response
 
 READ_AHEAD_MAX = 16 << 10  # bytes behind an unfinished request; then nothing more is read for now
 SMALL_SIZE = 8 << 10  # bytes of memory that a connection may hold for requests when there is no room for more
@@ -26,49 +27,8 @@ _DISCARD_S = 5.0
 Respond = Callable[[HttpRequest], Awaitable[Response]]
 
 
-class HttpLimits(msgspec.Struct, frozen=True):
-    """Limits of a listener's worker on its connections; times are in seconds.
-
-    `head_s` is the time for the head of a request, from the connection or the request's first byte on. `held_max` is
-    the memory in bytes for everything that is kept for clients: requests, and answers that they have not read.
-    """
-
-    head_s: float
-    idle_s: float
-    write_s: float
-    connections_max: int
-    held_max: int
-    body_max: int
-
-
-class ConnectionOwner(Protocol):
-    """The part of the listener that a connection needs; `held` is the memory in bytes kept for all clients."""
-
-    limits: HttpLimits
-    held: int
-    is_stopping: bool
-    heads: PackedHeads
-    remembering: dict[HeadReader, None]
-
-    def now(self) -> float: ...
-
-    def has_room(self, more: int = 0) -> bool: ...
-
-    def add(self, connection: "Connection") -> None: ...
-
-    def remove(self, connection: "Connection") -> None: ...
-
-    def submit(self, connection: "Connection", request: HttpRequest) -> None: ...
-
-    def finished(self, connection: "Connection") -> None: ...
-
-    def failure(self, error: IcefallError) -> Response: ...
-
-    def report(self, request: str, bug: Exception) -> None: ...
-
-
 class Connection(asyncio.Protocol):
-    def __init__(self, listener: ConnectionOwner) -> None:
+    def __init__(self, listener: "ConnectionOwner[Connection]") -> None:
         self._listener = listener
         self._transport: asyncio.Transport
         self._output: Output
@@ -207,18 +167,19 @@ class Connection(asyncio.Protocol):
 
     def _take_whole(self, data: bytes) -> bool:
         """Take a small request in one piece whose head needs little reading: the usual case, at less cost."""
-        found, body_max = self._heads.whole(data) if len(data) <= SMALL_SIZE else None, self._listener.limits.body_max
-        if found is None or len(found[1]) != found[0].length or len(found[1]) > body_max:
+        found = self._heads.whole(data) if len(data) <= SMALL_SIZE else None
+        if found is None:
             return False
         head, body = found
-        held = head.size + len(body)
-        if held > SMALL_SIZE:
+        size, body_max = len(body), self._listener.limits.body_max
+        held = head.size + size
+        if size != head.length or size > body_max or held > SMALL_SIZE:
             return False
         self._current = request = HttpRequest(head, self._peer, body_max, self._send_continue, whole=body)
         self._listener.held += held  # the connection has held nothing until now
         self._held = held
         self.deadline = inf
-        self._listener.submit(self, request)
+        self._listener.submit_whole(self, request)
         return True
 
     def _take_head(self) -> bool:
@@ -271,6 +232,31 @@ class Connection(asyncio.Protocol):
             return
         self._task = asyncio.get_running_loop().create_task(self._answer(request, respond))
 
+    def begin(
+        self, request: HttpRequest, respond: Callable[[HttpRequest], Coroutine[Any, Any, Response]], steps: FirstSteps
+    ) -> None:
+        """Answer at once, if that takes a single step; else a task goes on with it."""
+        try:
+            response = steps.run(respond(request), partial(self._answer, request))
+            if isinstance(response, asyncio.Task):
+                self._task = response
+                return
+            if not isinstance(response.body, bytes):
+                self.start(request, partial(_given, response))
+                return
+            self._send_answer(request, response, response.body)
+        except Exception as bug:
+            self._fail(request, bug)
+        self._listener.finished(self)
+        is_more = self._buffer or self._paused or self._output.stalled is not None
+        if is_more or self._transport.is_closing() or self._is_last(request):
+            self._finish(request)
+        else:  # the usual end: nothing is left of this request, and nothing there of the next one
+            self._current = None
+            self._listener.held -= self._held
+            self._held = 0
+            self.deadline = self._listener.now() + self._listener.limits.idle_s
+
     def refuse(self, request: HttpRequest, response: Response) -> None:
         """Answer without asking the app."""
         assert isinstance(response.body, bytes)
@@ -285,11 +271,14 @@ class Connection(asyncio.Protocol):
             else:
                 await self._stream(request, response, response.body)
         except Exception as bug:
-            self._listener.report(f"{request.method} {request.path}", bug)
-            self._transport.abort()
+            self._fail(request, bug)
         finally:
             self._listener.finished(self)
             self._finish(request)
+
+    def _fail(self, request: HttpRequest, bug: Exception) -> None:
+        self._listener.report(f"{request.method} {request.path}", bug)
+        self._transport.abort()
 
     def _send_answer(self, request: HttpRequest, response: Response, body: bytes) -> None:
         if self._transport.is_closing():
@@ -396,3 +385,7 @@ class Connection(asyncio.Protocol):
         """End the connection at once and drop what its client has not received."""
         self.deadline = inf
         self._output.reset()
+
+
+async def _given(response: Response, _request: HttpRequest) -> Response:
+    return response

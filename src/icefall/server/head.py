@@ -183,16 +183,16 @@ class RequestHead:
         options = {option.strip() for value in self._all(b"connection") for option in value.split(b",")}
         return b"close" not in options and (self.minor > 0 or b"keep-alive" in options)
 
-    def with_length(self, digits: bytes, lines: bytes) -> "RequestHead":
-        """Return the head with these lines, which announce a body of another length and are the same otherwise."""
-        head = object.__new__(RequestHead)
-        for name in RequestHead.__slots__:
-            setattr(head, name, getattr(self, name))
+    def announce(self, digits: bytes, lines: bytes) -> None:
+        """Become the head with these lines, which announce a body of another length and are the same otherwise. The
+        request that had this head is answered by then."""
         more = 2 * (len(lines) - len(self.lines))
-        head.lines, head._fields_size, head.size = lines, self._fields_size + more, self.size + more
-        head.fields, head._texts = {**self.fields, b"content-length": digits}, {}
-        head.length = int(digits)
-        return head
+        self.lines = lines
+        self._fields_size += more
+        self.size += more
+        self.fields[b"content-length"] = digits
+        self._texts.pop("content-length", None)
+        self.length = int(digits)
 
 
 class HeadReader:
@@ -258,7 +258,7 @@ class HeadReader:
         assert self._head is not None
         end = stop + len(self._bytes) - before
         lines = data[len(self._bytes) - len(self._head.lines) - 2 : end - 2]
-        self._head = self._head.with_length(digits, lines)
+        self._head.announce(digits, lines)
         self._bytes, self._digits = data[:end], (begin, stop)
         return end
 

@@ -16,8 +16,10 @@ from functools import partial
 from typing import Any, Protocol
 
 from icefall.errors import IcefallError
-from icefall.server.connection import Connection, HttpLimits, Respond
+from icefall.server.connection import Connection, Respond
+from icefall.server.first_steps import FirstSteps
 from icefall.server.head import HeadReader
+from icefall.server.owner import HttpLimits
 from icefall.server.request import HttpRequest, overloaded
 from icefall.server.response import PackedHeads, Response
 from icefall.server.time_slicer import TimeSlicer
@@ -71,6 +73,7 @@ class Listener:
         self._is_planned = False
         self._urgent_left = _URGENT_PER_ITERATION
         self._slicer = TimeSlicer(self._plan_iteration)
+        self._first_steps = FirstSteps(self._slicer)
         self._more_to_accept = False  # the loop has accepted one, and others may wait behind it
         self._listening: socket.socket | None = None
         self._accepting: set[asyncio.Task[None]] = set()
@@ -160,6 +163,19 @@ class Listener:
         else:
             self._waiting.append((connection, request))
             self._plan_iteration()
+
+    def submit_whole(self, connection: Connection, request: HttpRequest) -> None:
+        """Answer a request in the callback that has received it, if no other one waits and there is time."""
+        if (
+            self._is_planned
+            or self._running >= RUNNING_MAX
+            or request.path.startswith(self._urgent)
+            or not self._first_steps.is_ready
+        ):
+            self.submit(connection, request)
+        else:
+            self._running += 1
+            connection.begin(request, self.respond, self._first_steps)
 
     def _start(self, connection: Connection, request: HttpRequest, respond: Respond) -> None:
         self._running += 1

@@ -151,16 +151,18 @@ class App:
         try:
             if not self._hosts.allows(request.host):
                 raise Forbidden("this Host is not allowed: see --http-allowed-hosts")
-            route = self._paths.get(request.path)
-            found = (route, _NO_VALUES) if route is not None else await self._find(request)
+            known = self._paths.get(request.path)
+            found = (known, _NO_VALUES) if known is not None else await self._find(request)
+            closed = None if isinstance(found, Response) or found[0].closed is None else found[0].closed()
             if isinstance(found, Response):
                 response = found
-            elif found[0].closed is not None and await found[0].closed():
+            elif closed is not None and (closed if isinstance(closed, bool) else await closed):
                 response = self._closed()
             else:
                 route, values = found
                 named_origins = route is self._admin
-                rest = self._rest_route(route, request.method)
+                is_rpc = not route.plain and route.service is not None and request.method == "POST"
+                rest = None if is_rpc else self._rest_route(route, request.method)
                 if rest is None:
                     response = await self._answer_rpc(route, request)
                 elif self._gate is None:
@@ -171,6 +173,8 @@ class App:
             response = self._failed(request, error)
         if self.log.is_debug():
             self.log.debug("request", method=request.method, path=request.path, status=response.status)
+        if request.header("origin") is None and isinstance(response.body, bytes) and len(response.body) < _GZIP_MIN:
+            return response
         return await self._finished(request, response, named_origins=named_origins)
 
     def _failed(self, request: Request, error: Exception) -> Response:
@@ -274,7 +278,8 @@ class App:
         if rest.read_body is None:
             result = await rest.call(params)
         else:
-            result = await rest.call(params, rest.read_body(await self._json_body(request)))
+            given = self._json_body_now(request)
+            result = await rest.call(params, rest.read_body(given if given is not None else await self._body(request)))
         if isinstance(result, Charged):
             result, units = result
         if isinstance(result, EventStream):
@@ -310,7 +315,9 @@ class App:
 
     async def _answer_rpc(self, route: Route, request: Request) -> Response:
         assert route.service is not None
-        answer, method, error = await route.service.answer(await self._json_body(request))
+        body = self._json_body_now(request)
+        outcome = await route.service.answer(body if body is not None else await self._body(request))
+        answer, method, error = outcome.body, outcome.method, outcome.error
         if isinstance(error, InternalError):  # errors of the caller are not logged
             cause = error.__cause__ or error
             self.log.error("call failed", path=request.path, error=f"{type(cause).__name__}: {cause}")
@@ -321,18 +328,19 @@ class App:
             return Response(status, self._deprecated, answer)
         return Response(status, self._json, answer)
 
-    async def _json_body(self, request: Request) -> bytes:
+    def _json_body_now(self, request: Request) -> bytes | None:
+        """Return the body of a request that says it is JSON, or None if it is not there yet."""
         content_type = (request.header("content-type") or "").partition(";")[0]
         if content_type != "application/json" and content_type.lower() != "application/json":
             raise UnsupportedMediaType(f"rpc: unrecognized Content-Type: {content_type}")
-        body = request.body_now(BODY_MAX)
-        if body is None:
-            waiting = self._body_timeout.begin()
-            try:
-                body = await request.body(BODY_MAX)
-            finally:
-                self._body_timeout.end(waiting)
-        return body
+        return request.body_now(BODY_MAX)
+
+    async def _body(self, request: Request) -> bytes:
+        waiting = self._body_timeout.begin()
+        try:
+            return await request.body(BODY_MAX)
+        finally:
+            self._body_timeout.end(waiting)
 
     def _closed(self) -> Response:
         """The answer to any call to a chain that is bootstrapping, before verb, content type and body are checked."""

@@ -61,12 +61,13 @@ def binding(row: Rest) -> Callable[[tuple[str, ...], str], Any]:
 
 class Mount(msgspec.Struct, frozen=True):
     """The paths under which the rows of `row_path` are served for one chain: all its names, with its own readers.
-    `version` is that of the store which they read."""
+    `closed`: whether its chain is bootstrapping, at once if that is known. `version` is that of the store which they
+    read."""
 
     row_path: str
     paths: tuple[str, ...]
     services: Services
-    closed: Callable[[], Awaitable[bool]] | None = None
+    closed: Callable[[], bool | Awaitable[bool]] | None = None
     version: Callable[[], int] = no_version
 
 

@@ -6,12 +6,12 @@ invalid JSON) takes the slow path, which reads as the existing node does and ret
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
 from icefall.api.dialect import BATCH_MAX, Dialect
-from icefall.api.http.result_cache import ResultCache, ResultKey
+from icefall.api.http.result_cache import ResultCache
 from icefall.api.http.row import Rpc, never
 from icefall.api.http.rpc_params import NodeBinder
 from icefall.api.http.structs import InvalidValue
@@ -67,7 +67,7 @@ _encode = msgspec.json.Encoder().encode
 _COMPACT_NEEDED = frozenset(b" \t\r\n<>&")
 
 
-class RpcOutcome(NamedTuple):
+class RpcOutcome(msgspec.Struct, frozen=True):
     """The body to send (empty for a notification), the method that ran, and the error if it failed."""
 
     body: bytes
@@ -108,32 +108,32 @@ class RpcService:
 
     async def _one(self, envelope: Envelope) -> RpcOutcome:
         method = self._methods.get(envelope.method)
-        try:
-            if len(bytes(envelope.id)) > ID_SIZE_MAX:
-                raise RpcFailure(INVALID, f"id may be {ID_SIZE_MAX} bytes long at most, got {len(bytes(envelope.id))}")
-            if envelope.jsonrpc != "2.0":
-                raise RpcFailure(INVALID, VERSION_TEXT, envelope)
-            if method is None:
-                if self._dialect.no_request_answered and not envelope.method:
-                    raise RpcFailure(INVALID, METHOD_TEXT, envelope)
-                if len(envelope.method) > METHOD_SIZE_MAX:
-                    text = f"method may be {METHOD_SIZE_MAX} characters long at most, got {len(envelope.method)}"
-                    raise RpcFailure(INVALID, text)
-                raise RpcFailure(self._dialect.method_not_found, self._unknown(envelope.method))
-            key = (envelope.method, bytes(envelope.params))
-            kept = None if method.row.repeatable is never else self._cache.find(key)
+        raw_id = bytes(envelope.id)
+        if method is None or envelope.jsonrpc != "2.0" or len(raw_id) > ID_SIZE_MAX:
+            return self._not_called(envelope, raw_id)
+        key = (envelope.method, bytes(envelope.params))
+        repeatable, cache, kept, params = method.row.repeatable, self._cache, None, None
+        if repeatable is not never:
+            kept = cache.find(key)
+        if kept is None:
             try:
-                params = method.binder.from_json(key[1]) if kept is None else None
+                params = method.binder.from_json(key[1])
             except InvalidValue:
-                raise RpcFailure(self._dialect.bad_params, ARGUMENT_TEXT) from None
-        except RpcFailure as refused:
-            outcome = self._refuse(refused, envelope)
-            answered = refused.code == INVALID and self._dialect.no_request_answered
-            return outcome if answered else self._silent(envelope, outcome)
+                refused = RpcFailure(self._dialect.bad_params, ARGUMENT_TEXT)
+                return self._silent(envelope, self._refuse(refused, envelope))
         began = self._counters.begin(method.slot)
         error: IcefallError | None = None
         try:
-            result = kept if kept is not None else await self._result(method, key, params)
+            if kept is None:
+                moment = (
+                    cache.moment
+                )  # before it is made: what is committed meanwhile makes it a result of no use later
+                found = await method.call(params)
+                result = found if type(found) is msgspec.Raw else _encode(found)
+                if repeatable is not never and repeatable(params):
+                    cache.put(key, moment, bytes(result))
+            else:
+                result = kept
         except IcefallError as raised:
             error = raised
         except Exception as bug:  # the caller gets no details, the log does
@@ -142,7 +142,6 @@ class RpcService:
         finally:
             self._counters.end(method.slot, began, failed=error is not None)
         if error is None:
-            raw_id = bytes(envelope.id)
             body = b'{"jsonrpc":"2.0","result":%b,"id":%b}\n' % (result, _echo(raw_id))
             if raw_id and raw_id != b"null":
                 return RpcOutcome(body, method)
@@ -151,20 +150,28 @@ class RpcService:
             body = self._refusal(RpcFailure(error.rpc_code, text), envelope)
         return self._silent(envelope, RpcOutcome(body, method, error))
 
-    async def _result(self, method: RpcMethod, key: ResultKey, params: Any) -> bytes | msgspec.Raw:
-        """Make a result, from the moment on at which a kept one was looked for."""
-        stamp = None if method.row.repeatable is never else self._cache.moment
-        found = await method.call(params)
-        result = found if type(found) is msgspec.Raw else _encode(found)
-        if stamp is not None and method.row.repeatable(params):
-            self._cache.put(key, stamp, bytes(result))
-        return result
+    def _not_called(self, envelope: Envelope, raw_id: bytes) -> RpcOutcome:
+        """Refuse what is no call of a method that exists."""
+        name = envelope.method
+        if len(raw_id) > ID_SIZE_MAX:
+            refused = RpcFailure(INVALID, f"id may be {ID_SIZE_MAX} bytes long at most, got {len(raw_id)}")
+        elif envelope.jsonrpc != "2.0":
+            refused = RpcFailure(INVALID, VERSION_TEXT, envelope)
+        elif self._dialect.no_request_answered and not name:
+            refused = RpcFailure(INVALID, METHOD_TEXT, envelope)
+        elif len(name) > METHOD_SIZE_MAX:
+            refused = RpcFailure(INVALID, f"method may be {METHOD_SIZE_MAX} characters long at most, got {len(name)}")
+        else:
+            refused = RpcFailure(self._dialect.method_not_found, self._unknown(name))
+        outcome = self._refuse(refused, envelope)
+        answered = refused.code == INVALID and self._dialect.no_request_answered
+        return outcome if answered else self._silent(envelope, outcome)
 
     def _silent(self, envelope: Envelope, outcome: RpcOutcome) -> RpcOutcome:
         """Return the outcome of a notification without a body: it is executed and gets no answer."""
         raw_id = bytes(envelope.id)
         if not raw_id or (raw_id == b"null" and not self._dialect.null_id_answered):
-            return outcome._replace(body=b"")
+            return RpcOutcome(b"", outcome.method, outcome.error)
         return outcome
 
     def _refuse(self, refused: RpcFailure, envelope: Envelope) -> RpcOutcome:

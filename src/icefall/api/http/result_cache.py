@@ -38,26 +38,26 @@ class ResultCache:
         self._version = version
         self._clock = clock
         self._size_max = size_max
+        self._at_version = self._second = 0
         self.moment = ResultStamp(0, 0)  # at which a result was looked for last
         self._results: dict[ResultKey, bytes] = {}
         self._size = 0
 
     def find(self, key: ResultKey) -> bytes | None:
         """The result of a call that was made already; drops what is not valid any more."""
-        stamp = self.stamp()
-        if stamp != self.moment:
+        version, now_s = self._version(), self._clock()
+        if version != self._at_version or not self._second <= now_s < self._second + 1:
             self._results.clear()
-            self.moment, self._size = stamp, 0
+            self._at_version, self._second, self._size = version, int(now_s), 0
+            self.moment = ResultStamp(version, self._second)
         return self._results.get(key)
 
-    def stamp(self) -> ResultStamp:
-        """This moment. It is taken before a result is made: whatever changes meanwhile, that is not given again."""
-        return ResultStamp(self._version(), int(self._clock()))
-
     def put(self, key: ResultKey, stamp: ResultStamp, result: bytes) -> None:
-        """Keep a result that was made from `stamp` on, if that is the moment of the others."""
-        size = len(key[1]) + len(result) + _OVERHEAD
-        fits = len(result) <= _RESULT_SIZE_MAX and self._size + size <= self._size_max
-        if stamp.version and stamp == self.moment and fits and key not in self._results:
+        """Keep a result that was made from `stamp` on, if that is the moment of the others. It is taken before a result
+        is made: whatever changes meanwhile, that is not given again."""
+        if not stamp.version or stamp != self.moment or len(result) > _RESULT_SIZE_MAX or key in self._results:
+            return
+        size = self._size + len(key[1]) + len(result) + _OVERHEAD
+        if size <= self._size_max:
             self._results[key] = result
-            self._size += size
+            self._size = size

@@ -35,7 +35,7 @@ class Route(msgspec.Struct):
 
     plain: dict[str, RestRoute]
     service: RpcService | None = None
-    closed: Callable[[], Awaitable[bool]] | None = None  # while its chain is bootstrapping
+    closed: Callable[[], bool | Awaitable[bool]] | None = None  # while its chain is bootstrapping
 
     def allow(self, *, head: bool) -> str:
         """The verbs this path takes, as an Allow header lists them."""

@@ -14,7 +14,7 @@ from icefall.observe.log import LEVELS
 from icefall.wire.errors import WireError
 from icefall.wire.ids import EMPTY_ID, EMPTY_SHORT_ID, id_from_text, node_id_from_text
 from icefall.wire.text.checksum_hex import ENCODINGS, encoding_name
-from icefall.wire.text.jsonscan import elements, members, string_of
+from icefall.wire.text.jsonscan import distinct_members, elements, members, string_of
 
 RpcParamType = ParamType[bytes]
 _DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
@@ -185,6 +185,9 @@ class NodeBinder:
             raw = items[0]
         if raw[:1] != b"{":
             raise InvalidValue("an object")
+        plain = self._distinct(raw)
+        if plain is not None:
+            return self.params(**plain) if plain else self._none
         given: dict[str, Any] = {}
         slots: dict[str, list[Any]] = {}  # of lists; the node keeps them when a shorter list follows
         for key, value in members(raw):
@@ -201,6 +204,24 @@ class NodeBinder:
                 given.pop(name, None)
                 slots.pop(name, None)
         return self.params(**given) if given else self._none
+
+    def _distinct(self, raw: bytes) -> dict[str, Any] | None:
+        """Read parameters none of which is given twice; None if one may be."""
+        found = distinct_members(raw)
+        if found is None:
+            return None
+        given: dict[str, Any] = {}
+        by_key = self._by_key
+        for key, value in found.items():
+            known = by_key.get(key) or by_key.get(key.lower())
+            if known is not None:
+                name, param_type, _ = known
+                if name in given:
+                    return None  # in another case
+                text = bytes(value)
+                if text != b"null":
+                    given[name] = param_type.read(text)
+        return given
 
     def from_query(self, query: str) -> Any:
         """Make the struct of a query of lists of strings, each a repeated key. Unknown keys are ignored."""

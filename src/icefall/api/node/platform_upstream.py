@@ -27,6 +27,9 @@ class Observed(msgspec.Struct, frozen=True, rename={"node_id": "nodeID"}):
     connected: bool | msgspec.UnsetType = msgspec.UNSET
 
 
+NOTHING_OBSERVED: dict[str, Observed] = {}
+
+
 class _Observations(msgspec.Struct):
     validators: list[Observed]
 
@@ -75,7 +78,7 @@ class PlatformUpstream:
         """What the upstream sees of validators of the primary network, by NodeID; of all if none is named. Empty
         without an upstream, or while none answers."""
         if self._engine is None:
-            return {}
+            return NOTHING_OBSERVED
         key, now = tuple(node_ids), time.monotonic()
         kept = self._kept.get(key)
         if kept is not None and now - kept[0] < _KEPT_S:
@@ -85,7 +88,7 @@ class PlatformUpstream:
             params = {"nodeIDs": names} if names else {}
             answer = await self.call("platform.getCurrentValidators", params, _Observations)
         except IcefallError:
-            return {}
+            return NOTHING_OBSERVED
         found = {one.node_id: one for one in answer.validators}
         self._kept[key] = now, found
         if len(self._kept) > _KEPT_MAX:

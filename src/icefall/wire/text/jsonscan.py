@@ -182,6 +182,15 @@ def members(value: bytes) -> list[tuple[str, bytes]]:
     return found if value.count(b":") == len(found) or len(value) > SCAN_MAX else _members(value)
 
 
+def distinct_members(value: bytes) -> dict[str, msgspec.Raw] | None:
+    """The same members where it takes one pass to read them and no key comes twice, as nearly always; else None."""
+    try:
+        found = _object.decode(value)
+    except _NOT_TAKEN:
+        return None
+    return found if value.count(b":") == len(found) else None
+
+
 def _members(value: bytes) -> list[tuple[str, bytes]]:
     found = []
     at = _space(value, 1)

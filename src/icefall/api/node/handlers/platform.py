@@ -6,6 +6,7 @@ import msgspec
 
 from icefall.api.http.structs import NoParams
 from icefall.api.node.addresses import AddressParser
+from icefall.api.node.platform_objects import PlatformObjects
 from icefall.api.node.platform_upstream import ObservedHeight, ObservedStatus, PlatformUpstream
 from icefall.api.node.schema.avm import (
     BlockByHeightParams,
@@ -143,12 +144,24 @@ async def issue_tx(params: IssueTxParams, upstream: PlatformUpstream) -> Issued:
 # -- subnets and chains ------------------------------------------------------------------------------------------
 
 
-async def get_subnet(params: SubnetParams, chain: PlatformReader, addresses: AddressParser) -> SubnetDetails:
+async def get_subnet(
+    params: SubnetParams, chain: PlatformReader, addresses: AddressParser, objects: PlatformObjects
+) -> SubnetDetails:
+    kept = objects.subnets.now()
+    known = kept.get(params.subnet_id)
+    if known is not None:
+        return known
     if params.subnet_id == PRIMARY_NETWORK:
         raise CallFailed("the primary network isn't a subnet")
     subnet = await _known_subnet(params.subnet_id, chain)
     if subnet is None:
         raise CallFailed(_NOT_FOUND)
+    details = _details(subnet, addresses)
+    objects.subnets.put(kept, params.subnet_id, details)
+    return details
+
+
+def _details(subnet: Subnet, addresses: AddressParser) -> SubnetDetails:
     return SubnetDetails(
         is_permissioned=not subnet.transformation_txid and not subnet.conversion_id,
         control_keys=[addresses.text(address) for address in subnet.owner.addresses],

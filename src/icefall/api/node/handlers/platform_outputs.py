@@ -4,9 +4,11 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import lru_cache
 
 from icefall.api.node.addresses import AddressParser
 from icefall.api.node.handlers.utxo_pages import requested_page
+from icefall.api.node.platform_objects import HeldOutputs, LockedAmount, PlatformObjects
 from icefall.api.node.schema.avm import GetTxParams, Index, UtxoReference
 from icefall.api.node.schema.platform import (
     AddressesParams,
@@ -33,8 +35,9 @@ STAKE_ADDRESSES_MAX = 256
 _PIECE = 1024
 _ATTEMPTS = 3
 
+_SMALL_SIZE = 512  # bytes of an output whose text is kept: nearly all are smaller
+
 _Amounts = dict[bytes, int]
-_Held = tuple[bytes, int, bytes, int, int, int]  # as `held_in_utxo` reads it
 
 
 async def get_utxos(params: OutputsParams, chain: PlatformReader, addresses: AddressParser, chains: Chains) -> Outputs:
@@ -44,16 +47,25 @@ async def get_utxos(params: OutputsParams, chain: PlatformReader, addresses: Add
         raise CallFailed(f"couldn't encode UTXO {utxo_id} as json: unsupported encoding in method")
     return Outputs(
         num_fetched=str(len(page.utxos)),
-        utxos=[checksum_hex.encode(utxo.raw, params.encoding) for utxo in page.utxos],
+        utxos=[_text(utxo.raw, params.encoding) for utxo in page.utxos],
         end_index=Index(addresses.text(page.end.address), id_text(page.end.utxo_id)),
         encoding=params.encoding,
     )
 
 
-async def get_balance(params: AddressesParams, chain: PlatformReader, addresses: AddressParser) -> PlatformBalance:
+def _text(raw: bytes, encoding: str) -> str:
+    return _text_of_small(raw, encoding) if len(raw) <= _SMALL_SIZE else checksum_hex.encode(raw, encoding)
+
+
+_text_of_small = lru_cache(maxsize=4096)(checksum_hex.encode)  # the outputs of an address are asked for again and again
+
+
+async def get_balance(
+    params: AddressesParams, chain: PlatformReader, addresses: AddressParser, objects: PlatformObjects
+) -> PlatformBalance:
     owners = [await addresses.parse(text) for text in params.addresses]
-    held = [held_in_utxo(raw) for raw in await _all_utxos(chain, sorted(set(owners)))]
-    unlocked, stakeable, not_stakeable = _by_lock(held, int(time.time()))
+    held = await _holdings(tuple(sorted(set(owners))), chain, objects)
+    unlocked, stakeable, not_stakeable = _by_lock(held.amounts, int(time.time()))
     total: _Amounts = defaultdict(int)
     for amounts in (stakeable, not_stakeable, unlocked):
         for asset_id, amount in amounts.items():
@@ -68,11 +80,27 @@ async def get_balance(params: AddressesParams, chain: PlatformReader, addresses:
         unlockeds=_texts(unlocked),
         locked_stakeables=_texts(stakeable),
         locked_not_stakeables=_texts(not_stakeable),
-        utxo_ids=[UtxoReference(id_text(txid), output_index) for txid, output_index, *_ in held] or None,
+        utxo_ids=held.outputs or None,
     )
 
 
-async def _all_utxos(chain: PlatformReader, owners: list[bytes]) -> list[bytes]:
+async def _holdings(owners: tuple[bytes, ...], chain: PlatformReader, objects: PlatformObjects) -> HeldOutputs:
+    kept = objects.holdings.now()
+    known = kept.get(owners)
+    if known is not None:
+        return known
+    amounts: dict[tuple[bytes, int, int], int] = defaultdict(int)
+    outputs = []
+    for raw in await _all_utxos(chain, owners):
+        txid, output_index, asset_id, stakeable_until, amount, locktime = held_in_utxo(raw)
+        amounts[asset_id, stakeable_until, locktime] += amount
+        outputs.append(UtxoReference(id_text(txid), output_index))
+    made = HeldOutputs([LockedAmount(*lock, amount) for lock, amount in amounts.items()], outputs)
+    objects.holdings.put(kept, owners, made, 1 + len(owners) + len(outputs))
+    return made
+
+
+async def _all_utxos(chain: PlatformReader, owners: Iterable[bytes]) -> list[bytes]:
     """Every UTXO of the owners, once. Read in bounded pieces, and from the start again when a block was executed
     meanwhile; the last try is in one piece per address."""
     for attempt in range(_ATTEMPTS):
@@ -98,12 +126,12 @@ async def _utxos_of(chain: PlatformReader, owner: bytes, *, whole: bool) -> list
         await asyncio.sleep(0)
 
 
-def _by_lock(held: Iterable[_Held], now_s: int) -> tuple[_Amounts, _Amounts, _Amounts]:
+def _by_lock(held: Iterable[LockedAmount], now_s: int) -> tuple[_Amounts, _Amounts, _Amounts]:
     """Sum what is unlocked, what is locked but can be staked, and what is locked, each by asset."""
     unlocked: _Amounts = defaultdict(int)
     stakeable: _Amounts = defaultdict(int)
     not_stakeable: _Amounts = defaultdict(int)
-    for _, _, asset_id, stakeable_until, amount, locktime in held:
+    for asset_id, stakeable_until, locktime, amount in held:
         usable = stakeable if stakeable_until > now_s else unlocked
         amounts = not_stakeable if locktime > now_s else usable
         amounts[asset_id] = min(UINT64_MAX, amounts[asset_id] + amount)

@@ -11,7 +11,8 @@ import msgspec
 
 from icefall.api.node.addresses import AddressParser
 from icefall.api.node.handlers.platform import proposed_height
-from icefall.api.node.platform_upstream import Observed, PlatformUpstream
+from icefall.api.node.platform_objects import ListedValidators, PlatformObjects
+from icefall.api.node.platform_upstream import NOTHING_OBSERVED, Observed, PlatformUpstream
 from icefall.api.node.schema.platform import (
     AllValidatorsAtParams,
     SampleParams,
@@ -21,6 +22,7 @@ from icefall.api.node.schema.platform import (
 )
 from icefall.api.node.schema.validators import (
     AllValidatorSets,
+    AnyValidatorRow,
     CurrentValidators,
     DelegatorDetails,
     L1ValidatorDetails,
@@ -55,12 +57,31 @@ def _node(node_id: bytes) -> str:
 
 
 async def get_current_validators(
-    params: ValidatorsParams, chain: PlatformReader, addresses: AddressParser, upstream: PlatformUpstream
+    params: ValidatorsParams,
+    chain: PlatformReader,
+    addresses: AddressParser,
+    upstream: PlatformUpstream,
+    objects: PlatformObjects,
 ) -> CurrentValidators:
     is_primary = params.subnet_id == PRIMARY_NETWORK
-    observed = await upstream.observed(params.node_ids) if is_primary else {}
+    observed = await upstream.observed(params.node_ids) if is_primary else NOTHING_OBSERVED
+    kept = objects.validators.now()
+    key = params.subnet_id, tuple(params.node_ids)
+    known = kept.get(key)
+    if known is not None and known.observed is observed:
+        return _listed(known.rows)
+    rows = await _current_validators(params, chain, addresses, observed)
+    delegators = [row.delegators for row in rows if isinstance(row, ValidatorDetails) and row.delegators]
+    size = 1 + len(params.node_ids) + len(rows) + sum(map(len, delegators))
+    objects.validators.put(kept, key, ListedValidators(observed, rows), size)
+    return _listed(rows)
+
+
+async def _current_validators(
+    params: ValidatorsParams, chain: PlatformReader, addresses: AddressParser, observed: dict[str, Observed]
+) -> list[AnyValidatorRow]:
     nodes = set(params.node_ids)
-    rows: list[Any]  # of three kinds, which `AnyValidator` describes together
+    rows: list[AnyValidatorRow]
     if nodes:
         rows = [*await _of_nodes(chain, params.subnet_id, nodes, observed, addresses)]
     else:
@@ -69,18 +90,19 @@ async def get_current_validators(
             _validator(row, delegations.get(row.staker.node_id, _NO_DELEGATIONS), observed, addresses)
             for row in await chain.validators(params.subnet_id)
         ]
-    if is_primary:
-        return _listed(rows)
+    if params.subnet_id == PRIMARY_NETWORK:
+        return rows
     accrued = (await chain.ledger()).accrued_fees
     rows += [
         L1ValidatorEntry(*_l1_fields(row, accrued, addresses))
         for row in await chain.l1_validators(params.subnet_id)
         if not nodes or row.node_id in nodes
     ]
-    return _listed(rows)
+    return rows
 
 
 def _listed(rows: Any) -> CurrentValidators:
+    """Return rows of three kinds, which `AnyValidator` describes together."""
     return CurrentValidators(rows)
 
 
@@ -161,14 +183,20 @@ def _hex(raw: bytes) -> str:
 
 
 async def get_l1_validator(
-    params: ValidationParams, chain: PlatformReader, addresses: AddressParser
+    params: ValidationParams, chain: PlatformReader, addresses: AddressParser, objects: PlatformObjects
 ) -> L1ValidatorDetails:
+    kept = objects.l1_validators.now()
+    known = kept.get(params.validation_id)
+    if known is not None:
+        return known
     row = await chain.l1_validator(params.validation_id)
     if row is None:
         raise CallFailed(f'fetching L1 validator "{id_text(params.validation_id)}" failed: not found')
     ledger = await chain.ledger()
     fields = _l1_fields(row, ledger.accrued_fees, addresses)
-    return L1ValidatorDetails(*fields, id_text(row.subnet_id), str(ledger.height))
+    details = L1ValidatorDetails(*fields, id_text(row.subnet_id), str(ledger.height))
+    objects.l1_validators.put(kept, params.validation_id, details)
+    return details
 
 
 def _l1_fields(row: L1Validator, accrued_fees: int, addresses: AddressParser) -> L1Fields:
@@ -190,12 +218,18 @@ def _l1_fields(row: L1Validator, accrued_fees: int, addresses: AddressParser) ->
 
 
 async def get_validators_at(
-    params: ValidatorsAtParams, chain: PlatformReader, upstream: PlatformUpstream
+    params: ValidatorsAtParams, chain: PlatformReader, upstream: PlatformUpstream, objects: PlatformObjects
 ) -> dict[str, SetMember]:
     height = await _executed(params.height, chain, upstream, params.subnet_id)
+    kept, key_of_set = objects.sets.now(), (params.subnet_id, height)
+    known = kept.get(key_of_set)
+    if known is not None:
+        return known
     members = await chain.validators_at(params.subnet_id, height)
     rows = sorted((_node(node_id), weight, key) for node_id, (weight, key) in members.items())
-    return {node: SetMember(_hex(key) if key else None, str(weight)) for node, weight, key in rows}
+    shown = {node: SetMember(_hex(key) if key else None, str(weight)) for node, weight, key in rows}
+    objects.sets.put(kept, key_of_set, shown, 1 + len(shown))
+    return shown
 
 
 async def get_all_validators_at(

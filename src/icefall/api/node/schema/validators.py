@@ -73,6 +73,9 @@ class L1ValidatorDetails(L1ValidatorEntry, frozen=True):
     height: str
 
 
+AnyValidatorRow: TypeAlias = ValidatorDetails | StakerDetails | L1ValidatorEntry
+
+
 class AnyValidator(Result, frozen=True):
     """What an entry of the list can have: it is one of ValidatorDetails, StakerDetails and L1ValidatorEntry, whose keys
     come in another order each. A schema can list only one of them."""

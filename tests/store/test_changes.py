@@ -11,7 +11,7 @@ from icefall.db.changes import ChangeCount, LastRead, StoreVersion, unknown_vers
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.node.store import PACKAGE, SQL
-from icefall.pchain.kept import KeptObjects
+from icefall.pchain.object_cache import ObjectCache
 
 
 def _put(tx: Transaction, value: str) -> None:
@@ -87,22 +87,22 @@ def test_without_a_page_the_store_is_read_each_time(tmp_path: Path, size: int | 
 
 
 def test_objects_are_kept_until_a_commit_and_within_their_size(tmp_path: Path, store: SqliteStore) -> None:
-    kept: KeptObjects[str, int] = KeptObjects(StoreVersion(tmp_path / "changes"), 10)
-    now = kept.now()
-    kept.put(now, "a", 1, 4)
-    kept.put(now, "b", 2, 6)
-    assert kept.now() == {"a": 1, "b": 2}
-    kept.put(now, "too large", 3, 11)
-    assert kept.now() == {"a": 1, "b": 2}
-    kept.put(now, "c", 3, 1)
-    assert kept.now() == {"c": 3}, "beyond the size, those before are dropped"
+    cache: ObjectCache[str, int] = ObjectCache(StoreVersion(tmp_path / "changes"), 10)
+    now = cache.now()
+    cache.put(now, "a", 1, 4)
+    cache.put(now, "b", 2, 6)
+    assert cache.now() == {"a": 1, "b": 2}
+    cache.put(now, "too large", 3, 11)
+    assert cache.now() == {"a": 1, "b": 2}
+    cache.put(now, "c", 3, 1)
+    assert cache.now() == {"c": 3}, "beyond the size, those before are dropped"
     store.write_here(lambda tx: _put(tx, "2"))
-    assert kept.now() == {}
-    kept.put(now, "made before the commit", 1)
-    assert kept.now() == {}
+    assert cache.now() == {}
+    cache.put(now, "made before the commit", 1)
+    assert cache.now() == {}
 
 
 def test_without_a_version_no_object_is_kept() -> None:
-    kept: KeptObjects[str, int] = KeptObjects(unknown_version, 10)
-    kept.put(kept.now(), "a", 1)
-    assert kept.now() == {}
+    cache: ObjectCache[str, int] = ObjectCache(unknown_version, 10)
+    cache.put(cache.now(), "a", 1)
+    assert cache.now() == {}

@@ -10,8 +10,8 @@ from icefall.db.engine import Reader, Row, StatementParams, StoreError
 from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.pchain.fees import FeeState
-from icefall.pchain.kept import KeptObjects
 from icefall.pchain.model import DELEGATORS, ChainRow, L1Validator, PlatformStaker, Priority, Subnet
+from icefall.pchain.object_cache import ObjectCache
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members
 from icefall.pchain.store import l1_validator_of_row, staker_of_row, subnet_of, unpacked_members, unsigned, whole_sum
@@ -20,7 +20,7 @@ from icefall.wire.pvm.codec import unpack_utxo
 from icefall.xchain.store import NEWEST, StoredUtxo
 
 _SETS_MAX = 64  # validator sets that a worker keeps
-_KEPT_MAX = 2 << 20  # bytes of blocks, of transactions and of lists of outputs that it keeps, each
+_CACHED_MAX = 2 << 20  # bytes of blocks, of transactions and of lists of outputs that it keeps, each
 _OVERHEAD = 200  # bytes of one of them besides what is stored, roughly
 SQL = load("icefall.pchain", "reading.sql")
 _StakeKey = tuple[bool, int, int, bytes, int]  # the order of stakers, then of their outputs
@@ -75,9 +75,9 @@ class PlatformReader:
         self.parameters = parameters
         self._ledger = LastRead(version, self._read_ledger)
         self._sets: OrderedDict[tuple[bytes, int], Members] = OrderedDict()
-        self._blocks: KeptObjects[int, bytes] = KeptObjects(version, _KEPT_MAX)  # by height
-        self._txs: KeptObjects[bytes, StoredTx] = KeptObjects(version, _KEPT_MAX)
-        self._outputs: KeptObjects[tuple[bytes, int, int], list[StoredUtxo]] = KeptObjects(version, _KEPT_MAX)
+        self._blocks: ObjectCache[int, bytes] = ObjectCache(version, _CACHED_MAX)  # by height
+        self._txs: ObjectCache[bytes, StoredTx] = ObjectCache(version, _CACHED_MAX)
+        self._outputs: ObjectCache[tuple[bytes, int, int], list[StoredUtxo]] = ObjectCache(version, _CACHED_MAX)
 
     async def _rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         if self._reader is None:
@@ -104,15 +104,15 @@ class PlatformReader:
         """The bytes of a block without its proposer's wrapping."""
         if height > NEWEST:
             return None
-        kept = self._blocks.now()
-        known = kept.get(height)
+        cached = self._blocks.now()
+        known = cached.get(height)
         if known is not None:
             return known
         rows = await self._rows(SQL.block_at, {"height": height})
         if not rows:
             return None
         raw: bytes = rows[0][0]
-        self._blocks.put(kept, height, raw, len(raw) + _OVERHEAD)
+        self._blocks.put(cached, height, raw, len(raw) + _OVERHEAD)
         return raw
 
     async def block(self, block_id: bytes) -> bytes | None:
@@ -120,8 +120,8 @@ class PlatformReader:
         return rows[0][0] if rows else None
 
     async def tx(self, txid: bytes) -> StoredTx | None:
-        kept = self._txs.now()
-        known = kept.get(txid)
+        cached = self._txs.now()
+        known = cached.get(txid)
         if known is not None:
             return known
         rows = await self._rows(SQL.tx, {"txid": txid})
@@ -129,21 +129,21 @@ class PlatformReader:
             return None
         raw, is_committed, height = rows[0]
         stored = StoredTx(raw, bool(is_committed), height)
-        self._txs.put(kept, txid, stored, len(raw) + _OVERHEAD)
+        self._txs.put(cached, txid, stored, len(raw) + _OVERHEAD)
         return stored
 
     # -- outputs --------------------------------------------------------------------------------------------------
 
     async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
         """Unspent outputs of an address, newest first. The list may be given again, and is never changed."""
-        kept = self._outputs.now()
+        cached = self._outputs.now()
         key = address, below, limit
-        known = kept.get(key)
+        known = cached.get(key)
         if known is not None:
             return known
         rows = await self._rows(SQL.utxos_of_address, {"address": address, "below": below, "limit": limit})
         found = [StoredUtxo(*row) for row in rows]
-        self._outputs.put(kept, key, found, sum([len(utxo.raw) for utxo in found]) + _OVERHEAD * (len(found) + 1))
+        self._outputs.put(cached, key, found, sum([len(utxo.raw) for utxo in found]) + _OVERHEAD * (len(found) + 1))
         return found
 
     async def stakes(self, addresses: Iterable[bytes], *, validators_only: bool) -> list[bytes]:

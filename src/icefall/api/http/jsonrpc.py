@@ -112,10 +112,10 @@ class RpcService:
         if method is None or envelope.jsonrpc != "2.0" or len(raw_id) > ID_SIZE_MAX:
             return self._not_called(envelope, raw_id)
         key = (envelope.method, bytes(envelope.params))
-        repeatable, cache, kept, params = method.row.repeatable, self._cache, None, None
+        repeatable, cache, cached, params = method.row.repeatable, self._cache, None, None
         if repeatable is not never:
-            kept = cache.find(key)
-        if kept is None:
+            cached = cache.find(key)
+        if cached is None:
             try:
                 params = method.binder.from_json(key[1])
             except InvalidValue:
@@ -124,16 +124,14 @@ class RpcService:
         began = self._counters.begin(method.slot)
         error: IcefallError | None = None
         try:
-            if kept is None:
-                moment = (
-                    cache.moment
-                )  # before it is made: what is committed meanwhile makes it a result of no use later
+            if cached is None:
+                moment = cache.moment  # before it is made: what is committed meanwhile makes it of no use later
                 found = await method.call(params)
                 result = found if type(found) is msgspec.Raw else _encode(found)
                 if repeatable is not never and repeatable(params):
                     cache.put(key, moment, bytes(result))
             else:
-                result = kept
+                result = cached
         except IcefallError as raised:
             error = raised
         except Exception as bug:  # the caller gets no details, the log does

@@ -12,7 +12,7 @@ from icefall.api.node.platform_upstream import Observed
 from icefall.api.node.schema.avm import UtxoReference
 from icefall.api.node.schema.platform import SubnetDetails
 from icefall.api.node.schema.validators import AnyValidatorRow, L1ValidatorDetails, SetMember
-from icefall.pchain.kept import KeptObjects
+from icefall.pchain.object_cache import ObjectCache
 
 _OBJECTS_MAX = 4096  # subnets, and validators of L1s
 _ROWS_MAX = 8192  # validators and delegators of all lists together
@@ -49,8 +49,8 @@ class PlatformObjects:
     addresses hold, and validator sets by subnet and height. `version` is that of the store."""
 
     def __init__(self, version: Callable[[], int]) -> None:
-        self.subnets: KeptObjects[bytes, SubnetDetails] = KeptObjects(version, _OBJECTS_MAX)
-        self.l1_validators: KeptObjects[bytes, L1ValidatorDetails] = KeptObjects(version, _OBJECTS_MAX)
-        self.validators: KeptObjects[_ValidatorsKey, ListedValidators] = KeptObjects(version, _ROWS_MAX)
-        self.holdings: KeptObjects[tuple[bytes, ...], HeldOutputs] = KeptObjects(version, _OUTPUTS_MAX)
-        self.sets: KeptObjects[tuple[bytes, int], dict[str, SetMember]] = KeptObjects(version, _MEMBERS_MAX)
+        self.subnets: ObjectCache[bytes, SubnetDetails] = ObjectCache(version, _OBJECTS_MAX)
+        self.l1_validators: ObjectCache[bytes, L1ValidatorDetails] = ObjectCache(version, _OBJECTS_MAX)
+        self.validators: ObjectCache[_ValidatorsKey, ListedValidators] = ObjectCache(version, _ROWS_MAX)
+        self.holdings: ObjectCache[tuple[bytes, ...], HeldOutputs] = ObjectCache(version, _OUTPUTS_MAX)
+        self.sets: ObjectCache[tuple[bytes, int], dict[str, SetMember]] = ObjectCache(version, _MEMBERS_MAX)

@@ -147,8 +147,8 @@ async def issue_tx(params: IssueTxParams, upstream: PlatformUpstream) -> Issued:
 async def get_subnet(
     params: SubnetParams, chain: PlatformReader, addresses: AddressParser, objects: PlatformObjects
 ) -> SubnetDetails:
-    kept = objects.subnets.now()
-    known = kept.get(params.subnet_id)
+    cached = objects.subnets.now()
+    known = cached.get(params.subnet_id)
     if known is not None:
         return known
     if params.subnet_id == PRIMARY_NETWORK:
@@ -157,7 +157,7 @@ async def get_subnet(
     if subnet is None:
         raise CallFailed(_NOT_FOUND)
     details = _details(subnet, addresses)
-    objects.subnets.put(kept, params.subnet_id, details)
+    objects.subnets.put(cached, params.subnet_id, details)
     return details
 
 

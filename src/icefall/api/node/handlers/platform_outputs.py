@@ -85,8 +85,8 @@ async def get_balance(
 
 
 async def _holdings(owners: tuple[bytes, ...], chain: PlatformReader, objects: PlatformObjects) -> HeldOutputs:
-    kept = objects.holdings.now()
-    known = kept.get(owners)
+    cached = objects.holdings.now()
+    known = cached.get(owners)
     if known is not None:
         return known
     amounts: dict[tuple[bytes, int, int], int] = defaultdict(int)
@@ -96,7 +96,7 @@ async def _holdings(owners: tuple[bytes, ...], chain: PlatformReader, objects: P
         amounts[asset_id, stakeable_until, locktime] += amount
         outputs.append(UtxoReference(id_text(txid), output_index))
     made = HeldOutputs([LockedAmount(*lock, amount) for lock, amount in amounts.items()], outputs)
-    objects.holdings.put(kept, owners, made, 1 + len(owners) + len(outputs))
+    objects.holdings.put(cached, owners, made, 1 + len(owners) + len(outputs))
     return made
 
 

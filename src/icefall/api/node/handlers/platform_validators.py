@@ -65,15 +65,15 @@ async def get_current_validators(
 ) -> CurrentValidators:
     is_primary = params.subnet_id == PRIMARY_NETWORK
     observed = await upstream.observed(params.node_ids) if is_primary else NOTHING_OBSERVED
-    kept = objects.validators.now()
+    cached = objects.validators.now()
     key = params.subnet_id, tuple(params.node_ids)
-    known = kept.get(key)
+    known = cached.get(key)
     if known is not None and known.observed is observed:
         return _listed(known.rows)
     rows = await _current_validators(params, chain, addresses, observed)
     delegators = [row.delegators for row in rows if isinstance(row, ValidatorDetails) and row.delegators]
     size = 1 + len(params.node_ids) + len(rows) + sum(map(len, delegators))
-    objects.validators.put(kept, key, ListedValidators(observed, rows), size)
+    objects.validators.put(cached, key, ListedValidators(observed, rows), size)
     return _listed(rows)
 
 
@@ -185,8 +185,8 @@ def _hex(raw: bytes) -> str:
 async def get_l1_validator(
     params: ValidationParams, chain: PlatformReader, addresses: AddressParser, objects: PlatformObjects
 ) -> L1ValidatorDetails:
-    kept = objects.l1_validators.now()
-    known = kept.get(params.validation_id)
+    cached = objects.l1_validators.now()
+    known = cached.get(params.validation_id)
     if known is not None:
         return known
     row = await chain.l1_validator(params.validation_id)
@@ -195,7 +195,7 @@ async def get_l1_validator(
     ledger = await chain.ledger()
     fields = _l1_fields(row, ledger.accrued_fees, addresses)
     details = L1ValidatorDetails(*fields, id_text(row.subnet_id), str(ledger.height))
-    objects.l1_validators.put(kept, params.validation_id, details)
+    objects.l1_validators.put(cached, params.validation_id, details)
     return details
 
 
@@ -221,14 +221,14 @@ async def get_validators_at(
     params: ValidatorsAtParams, chain: PlatformReader, upstream: PlatformUpstream, objects: PlatformObjects
 ) -> dict[str, SetMember]:
     height = await _executed(params.height, chain, upstream, params.subnet_id)
-    kept, key_of_set = objects.sets.now(), (params.subnet_id, height)
-    known = kept.get(key_of_set)
+    cached, key_of_set = objects.sets.now(), (params.subnet_id, height)
+    known = cached.get(key_of_set)
     if known is not None:
         return known
     members = await chain.validators_at(params.subnet_id, height)
     rows = sorted((_node(node_id), weight, key) for node_id, (weight, key) in members.items())
     shown = {node: SetMember(_hex(key) if key else None, str(weight)) for node, weight, key in rows}
-    objects.sets.put(kept, key_of_set, shown, 1 + len(shown))
+    objects.sets.put(cached, key_of_set, shown, 1 + len(shown))
     return shown
 
 

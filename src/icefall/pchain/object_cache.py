@@ -11,7 +11,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-class KeptObjects(Generic[K, T]):
+class ObjectCache(Generic[K, T]):
     """Objects that were made of what is stored, by key, until anything is committed.
 
     `now` gives those of this moment, and `put` adds one to those it was looked for in: whatever is committed meanwhile,

@@ -24,7 +24,7 @@ PAUSE_S = 0.05  # between two requests of a reader: most of the time there is no
 
 
 class Readers:
-    """Threads that ask for one list each, again and again, and keep what they are told."""
+    """Threads that ask for one list each, again and again, and keep the answers."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
@@ -155,9 +155,9 @@ def check(readers: Readers, upstream: TwoHistories) -> None:
         answers = readers.answers[target]
         mixed = [found for found in map(listed, answers) if found not in true]
         assert not mixed, f"{len(mixed)} of {len(answers)} answers are of no history: {mixed[0]}"
-        told = [one for answer in answers for one in tokens_in(answer)]
-        wrong = [one for one in told if one["name"] != name_of(bytes.fromhex(one["address"][2:]))]
-        assert not wrong, f"{len(wrong)} of {len(told)} tokens have the name of another: {wrong[0]}"
-        assert told, "no name was read"
+        named = [one for answer in answers for one in tokens_in(answer)]
+        wrong = [one for one in named if one["name"] != name_of(bytes.fromhex(one["address"][2:]))]
+        assert not wrong, f"{len(wrong)} of {len(named)} tokens have the name of another: {wrong[0]}"
+        assert named, "no name was read"
         assert len(set(map(repr, map(listed, answers)))) >= REORGANISATIONS, "not every history was read"
     assert set(readers.refused) <= {503}, readers.refused  # the node did not answer in time

@@ -134,7 +134,7 @@ class TransferChain:
             "mixHash": _ZERO_HASH, "nonce": "0x" + "00" * 8, "baseFeePerGas": hex(_BASE), "uncles": [], "size": "0x0",
             "transactions": txs, "transactionsRoot": _ZERO_HASH, "receiptsRoot": _ZERO_HASH,
         }  # fmt: skip
-        return _sealed(number, block, receipts, calls, diffs)
+        return sealed(number, block, receipts, calls, diffs)
 
     def _tx(self, number: int, index: int, sender: bytes, to: bytes, amount: int) -> dict[str, Any]:
         nonce = self._nonces[sender]
@@ -201,7 +201,7 @@ def _frame(tx: dict[str, Any]) -> dict[str, Any]:
             "value": "0x0", "type": "CALL", "output": "0x" + "00" * 31 + "01"}  # fmt: skip
 
 
-def _sealed(number: int, block: dict[str, Any], receipts: Any, calls: Any, diffs: Any) -> EncodedBlock:
+def sealed(number: int, block: dict[str, Any], receipts: Any, calls: Any, diffs: Any) -> EncodedBlock:
     """The block with all hashes and roots filled in."""
     raw = decode_full(_json(block), _json(receipts), None, None)
     hashes = ["0x" + keccak256(tx_bytes(tx)).hex() for tx in raw.block.txs]
@@ -210,8 +210,7 @@ def _sealed(number: int, block: dict[str, Any], receipts: Any, calls: Any, diffs
         call["txHash"] = diff["txHash"] = txid
     block["transactionsRoot"] = _hex(ordered_root([tx_bytes(tx) for tx in raw.block.txs]))
     block["receiptsRoot"] = _hex(ordered_root([receipt_bytes(one) for one in raw.receipts]))
-    sealed = decode_full(_json(block), _json(receipts), None, None)
-    own = _hex(header_hash(sealed.block))
+    own = _hex(header_hash(decode_full(_json(block), _json(receipts), None, None).block))
     block["hash"] = own
     for part in (*block["transactions"], *receipts):
         part["blockHash"] = own

@@ -8,7 +8,7 @@ for one, and enrichment.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,17 +71,27 @@ INTERNED = {
     "holder_total": {"token"},
 }
 FOLDED = {"erc20_balance", "erc1155_balance"}
+# By table: columns in which tokens may differ whose balances are read from state.
+OF_TRUST = {"token": {"untrusted_since", "differed_at"}, "erc20_holding": {"baseline"}, "erc1155_holding": {"baseline"}}
 META = {"has_calls", "has_diffs", "chain_id", "first_block", "blockchain_id", "logs_from", "calls_from"}
 
 
-def digests(path: Path) -> dict[str, str]:
-    """By table. Two stores that agree in all of them hold the same chain."""
+def digests(path: Path, from_state: Collection[bytes] = ()) -> dict[str, str]:
+    """By table. Two stores that agree in all of them hold the same chain. `from_state`: tokens of which one of the
+    stores, at least, reads all balances from state: what is folded of them is left out, and since when."""
     with tables_of(path) as tables:
-        return digests_of(tables)
+        return digests_of(tables, from_state)
 
 
-def digests_of(tables: Tables) -> dict[str, str]:
-    return {table: _digest(rows) for table, rows in _logical_rows(tables)}
+def digests_of(tables: Tables, from_state: Collection[bytes] = ()) -> dict[str, str]:
+    return {table: _digest(rows) for table, rows in _logical_rows(tables, from_state)}
+
+
+def untrusted_tokens(path: Path) -> set[bytes]:
+    """The tokens of which all balances are read from state."""
+    with tables_of(path) as tables:
+        addresses: dict[int, bytes] = dict(tables.rows("address", "id, address")[1])
+        return {addresses[token] for token in _untrusted(tables)}
 
 
 def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
@@ -90,16 +100,21 @@ def logical_rows(path: Path) -> dict[str, list[tuple[Any, ...]]]:
         return {table: sorted(rows, key=repr) for table, rows in _logical_rows(tables)}
 
 
-def _logical_rows(tables: Tables) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
+def _logical_rows(
+    tables: Tables, from_state: Collection[bytes] = ()
+) -> Iterator[tuple[str, Iterable[tuple[Any, ...]]]]:
     addresses: dict[int, bytes] = dict(tables.rows("address", "id, address")[1])
-    untrusted = {
-        token for token, *since in tables.rows("token", "token, untrusted_since, differed_at")[1] if any_known(since)
-    }
+    untrusted = _untrusted(tables) | {number for number, address in addresses.items() if address in from_state}
     for table in tables.names():
         if table == "code":
             yield table, _code(tables, addresses)
         elif table not in ENRICHMENT | WAY_BACK:
-            yield table, _rows(tables, table, addresses, untrusted)
+            yield table, _rows(tables, table, addresses, untrusted, from_state)
+
+
+def _untrusted(tables: Tables) -> set[int]:
+    rows = tables.rows("token", "token, untrusted_since, differed_at")[1]
+    return {token for token, *since in rows if any_known(since)}
 
 
 def any_known(values: Iterable[Any]) -> bool:
@@ -111,7 +126,9 @@ def _digest(rows: Iterable[tuple[Any, ...]]) -> str:
     return f"{len(lines)} rows {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()[:16]}"
 
 
-def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: set[int]) -> Iterable[tuple[Any, ...]]:
+def _rows(
+    tables: Tables, table: str, addresses: dict[int, bytes], untrusted: set[int], from_state: Collection[bytes]
+) -> Iterable[tuple[Any, ...]]:
     """Column by column: a row is looked at only where it may be left out."""
     names, stored = tables.rows(table)
     if table in FOLDED:
@@ -127,6 +144,10 @@ def _rows(tables: Tables, table: str, addresses: dict[int, bytes], untrusted: se
         both = zip(columns["untrusted_since"], columns["differed_at"], strict=True)
         columns["differed_at"] = tuple(map(any_known, both))
         columns["layout"] = tuple(layout or None for layout in columns["layout"])
+    if from_state and columns:
+        for name in OF_TRUST.get(table, ()):
+            values = zip(columns["token"], columns[name], strict=True)
+            columns[name] = tuple(None if token in from_state else value for token, value in values)
     if table == "tx" and columns:
         kinds = columns["kind"]
         columns["kind"] = tuple((kind >> 2, CALL_TYPES[kind & 3]) for kind in kinds)

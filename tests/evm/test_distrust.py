@@ -106,6 +106,33 @@ async def test_what_an_audit_found_is_rolled_back_and_found_again(engine: str, t
         assert known(store) == (3, None, True, "logs")
 
 
+class StateOfNext(StateOfOwner):
+    """A node that answers with the state of a block which came meanwhile, the first time that it is asked at each."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: set[object] = set()
+
+    async def results(self, calls: Sequence[StateCall]) -> list[bytes | Reverted]:
+        owners = [BEN if one.at in self.asked else ANN for one in calls]
+        self.asked |= {one.at for one in calls}
+        return [owner.rjust(32, b"\0") for owner in owners]
+
+
+@awaited
+async def test_a_difference_counts_only_if_the_node_says_so_twice(tmp_path: Path) -> None:
+    async with opened(tmp_path / "a.sqlite") as store:
+        auditor = Auditor(store, StateOfNext(), INTERVAL, Log())
+        await commit(store, *repeated(3))
+        await audit(auditor, store)
+        assert known(store) == TRUSTED
+        assert store.read("select owner from nft_state_owner") == []
+        tip = store.tip()
+        assert tip is not None
+        await Auditor(store, StateOfNext(), INTERVAL, Log()).sweep(tip)
+        assert known(store) == TRUSTED
+
+
 @ENGINES
 @awaited
 async def test_what_was_found_among_all_tokens_is_rolled_back(engine: str, tmp_path: Path) -> None:

@@ -68,12 +68,15 @@ def nft_block(
 
 
 def amount_block(
-    number: int, logged: Sequence[tuple[bytes, bytes, int, int]], changes: Mapping[bytes, Change]
+    number: int,
+    logged: Sequence[tuple[bytes, bytes, int, int]],
+    changes: Mapping[bytes, Change],
+    layout: StorageLayout = AMOUNTS,
 ) -> ResolvedBlock:
     """A block whose logs move amounts, and whose storage changes amounts of ID 7."""
     moves = tuple(Erc1155TransferRow(0, place, 0, TOKEN, *move) for place, move in enumerate(logged))
     slots = {AMOUNTS.slot_of(who, 7): change for who, change in changes.items()}
-    return _block(number, AMOUNTS, slots, erc1155_transfers=moves, erc1155_deltas=tuple(id_deltas(moves)))
+    return _block(number, layout, slots, erc1155_transfers=moves, erc1155_deltas=tuple(id_deltas(moves)))
 
 
 def _block(number: int, layout: StorageLayout, slots: Mapping[bytes, Change], **rows: Any) -> ResolvedBlock:
@@ -226,6 +229,42 @@ OLD_NFTS = [
     nft_block(2, [(ANN, BEN, 1), (EVE, DAN, 5)], OLDER, n1=(ANN, BEN)),  # 5 has no owner
     nft_block(3, [(BEN, ANN, 1)], OLDER),
 ]
+
+
+OLDER_AMOUNTS = msgspec.structs.replace(AMOUNTS, is_whole=False)
+CHANGED_EARLY = [
+    nft_block(1, [(BEN, EVE, 2)], OLDER, n2=(BEN, EVE)),
+    nft_block(2, [], OLDER, n7=(ANN, DAN), n8=(ZERO_ADDRESS, DAN)),  # which no log has named
+    nft_block(3, [], OLDER, n7=(DAN, BEN)),
+    nft_block(4, [(BEN, EVE, 7), (DAN, EVE, 8)], OLDER, n7=(BEN, EVE), n8=(DAN, EVE)),
+]
+GAINED_EARLY = [
+    amount_block(1, [(ANN, BEN, 7, 1)], {ANN: (9, 8), BEN: (0, 1)}, OLDER_AMOUNTS),
+    amount_block(2, [], {DAN: (100, 150)}, OLDER_AMOUNTS),
+    amount_block(3, [], {DAN: (150, 160)}, OLDER_AMOUNTS),
+    amount_block(4, [(DAN, BEN, 7, 1)], {DAN: (160, 159), BEN: (1, 2)}, OLDER_AMOUNTS),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [1, 3, 4])
+@awaited
+async def test_what_was_there_before_the_token_was_seen_is_known(size: int, engine: str, tmp_path: Path) -> None:
+    """The ID or the holder is named by a log long after the first change of its slot that was seen."""
+    for name, blocks in (("nfts", CHANGED_EARLY), ("amounts", GAINED_EARLY)):
+        store = open_store(tmp_path / f"{name}.{engine}")
+        for start in range(0, len(blocks), size):
+            await put(store, blocks[start : start + size])
+        for _ in range(2):
+            if blocks is CHANGED_EARLY:
+                assert [owner(store, 7, at) for at in range(1, 5)] == [ANN, DAN, BEN, EVE]
+                assert [owner(store, 8, at) for at in range(1, 5)] == [None, DAN, DAN, EVE]
+            else:
+                assert [amount(store, DAN, at) for at in range(1, 5)] == [100, 150, 160, 159]
+            assert untrusted(store) is None
+            await store.roll_back(1)
+            await put(store, blocks[1:])
+        store.close()
 
 
 class StateOfOwners:

@@ -152,6 +152,36 @@ async def test_a_slot_without_a_known_holder_is_the_history_of_its_holder(engine
         store.close()
 
 
+PARTLY = msgspec.structs.replace(LAYOUT, is_whole=False)  # of a token that is older than what was seen of it
+OLDER = [
+    block(1, [(ANN, BEN, 1)], {ANN: (9, 8), BEN: (0, 1)}, layout=PARTLY),
+    block(2, [], {GUS: (100, 150), HAL: (0, 4)}, layout=PARTLY),  # whom no log has named
+    block(3, [], {GUS: (150, 160)}, layout=PARTLY),
+    block(4, [(GUS, HAL, 1)], {GUS: (160, 159), HAL: (4, 5)}, layout=PARTLY),
+]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("size", [1, 3, 4])
+@awaited
+async def test_what_a_holder_had_before_the_token_was_seen_is_known(size: int, engine: str, tmp_path: Path) -> None:
+    """The holder is named by a log long after its first change that was seen."""
+    store = open_store(tmp_path / f"a.{engine}")
+    for start in range(0, len(OLDER), size):
+        await put(store, OLDER[start : start + size], PARTLY)
+    for ancestor in (3, 2, 1):
+        assert [balance(store, GUS, number) for number in range(1, 5)] == [100, 150, 160, 159]
+        assert [balance(store, HAL, number) for number in range(1, 5)] == [0, 4, 4, 5]
+        assert untrusted(store) is None
+        await store.roll_back(ancestor)
+        assert balance(store, GUS, ancestor) is None
+        await put(store, OLDER[ancestor:], PARTLY)
+    assert [balance(store, GUS, number) for number in range(1, 5)] == [100, 150, 160, 159]
+    await store.roll_back(0)
+    assert store.read("select * from unclaimed_slot") == []
+    store.close()
+
+
 def known_by(store: ChainStore) -> str:
     return str(store.read("select balance_source from token_trust")[0][0])
 

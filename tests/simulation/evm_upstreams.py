@@ -73,11 +73,12 @@ INVALID_DATA: dict[str, FalseResult] = {
     "has no receipts": FalseResult("eth_getBlockReceipts", lambda server, params, rows: None),
     "has no blocks": FalseResult("eth_getBlockByNumber", lambda server, params, block: None),
 }
+NO_STATE = "has no state"
 REFUSALS: dict[str, tuple[str, int, str]] = {
     "fails inside": ("", -32603, "internal error"),
     "limits calls": ("", -32005, "limit exceeded"),
     "has no headers": ("eth_get", -32000, "header not found"),
-    "has no state": ("eth_call", -32000, "missing trie node 56e81f (path ) state is not available"),
+    NO_STATE: ("eth_call", -32000, "missing trie node 56e81f (path ) state is not available"),
     "aborts traces": ("debug_", -32000, "execution timeout"),
 }
 BATCHES = ("leaves out answers", "sends answers twice", "swaps answers")

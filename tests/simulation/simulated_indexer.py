@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.evm.indexed import DEPTH_MAX, InlineBlockDecoder
 from tests.simulation.evm_chains import WORLDS, World, world
-from tests.simulation.evm_upstreams import FAULTS, HEADS, IDENTITY, INVALID_DATA, EvmServer
+from tests.simulation.evm_upstreams import FAULTS, HEADS, IDENTITY, INVALID_DATA, NO_STATE, EvmServer
 from tests.simulation.killable_store import KillableStore, KillSwitch
 from tests.simulation.schedule import HONEST, Phase, Schedule, draw_schedule
 from tests.simulation.simulated_program import Simulation
@@ -63,6 +63,11 @@ class SimulatedIndexer(Simulation):
 
     def _servers(self) -> dict[str, EvmServer]:
         return {host: server for host, server in self.network.servers.items() if isinstance(server, EvmServer)}
+
+    @property
+    def lacked_state(self) -> bool:
+        """Whether an upstream had no state for a time, as if it had pruned it: others are not always there."""
+        return any(phase.fault == NO_STATE for server in self._servers().values() for phase in server.schedule.phases)
 
     def patch(self, patch: pytest.MonkeyPatch) -> None:
         patch.setattr("icefall.evm.indexing.batches.BATCH_BLOCKS", self._batch_blocks)

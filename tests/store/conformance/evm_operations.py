@@ -223,7 +223,9 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
     tx.run(ROLLBACK_SQL.drop_earlier_layout, {"ancestor": 8})
     tx.run_many(WRITES_SQL.put_slot, [(token, b"claimed", token, b"")])
     tx.run_many(WRITES_SQL.put_slot_change, [(5, token, token, b"", b"\3")])
+    tx.run_many(WRITES_SQL.put_unclaimed_start, [(token, b"unclaimed", 4, b"\6")])
     tx.run_many(WRITES_SQL.put_unclaimed_slot, [(token, b"unclaimed", 5, b"\7")])
+    tx.run_many(WRITES_SQL.put_unclaimed_start, [(token, b"unclaimed", 3, b"\5")])  # there are words: not stored
     checkpoint = {"block": 1 << 40}
     tx.run(AUDIT_SQL.put_checkpoint, {**checkpoint, "credit": 7, "dropped_from": 9})
     tx.run(AUDIT_SQL.mark_differing, {"token": token, "block": 7})
@@ -231,6 +233,7 @@ def _slots(tx: Transaction, *, is_embedded: bool) -> list[Any]:
         tx.rows_of_each(WRITES_SQL.slot_holders, [(token, b"claimed"), (token, b"none")]),
         tx.rows_of_each(WRITES_SQL.slot_keys, [(token, b"claimed"), (token, b"none")]),
         tx.rows_of_each(WRITES_SQL.tokens_with_unclaimed, [(token,)]),
+        tx.rows_of_each(WRITES_SQL.layouts_since, [(token,)]),
         tx.rows_of_each(WRITES_SQL.unclaimed_words, [(token, b"unclaimed")]),
         tx.rows(WRITES_SQL.unclaimed_count, {"token": token, "most": 3}),
         tx.rows(WRITES_SQL.unclaimed_words_of, {"address": address, "most": 3}),

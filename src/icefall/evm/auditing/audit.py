@@ -124,12 +124,20 @@ class Auditor:
     ) -> list[Finding]:
         found = []
         for start in range(0, len(checks), _AT_ONCE):
-            some = checks[start : start + _AT_ONCE]
-            calls = [StateCall(check.call, hashes[number] or number) for number, check in some]
-            results = await self._state.results(calls)
-            found += list(_findings(some, results))
-            self.checks += len(some)
+            disagreed = await self._disagreeing(checks[start : start + _AT_ONCE], hashes)
+            if disagreed:  # asked again, for a node may have answered with the state of a block that came meanwhile
+                disagreed = await self._disagreeing([(one.block, one.check) for one in disagreed], hashes)
+            found += disagreed
         return found
+
+    async def _disagreeing(
+        self, checks: Sequence[tuple[int, StateCheck]], hashes: Mapping[int, bytes | None]
+    ) -> list[Finding]:
+        results = await self._state.results(
+            [StateCall(check.call, hashes[number] or number) for number, check in checks]
+        )
+        self.checks += len(checks)
+        return list(_findings(checks, results))
 
     # -- what was left out -------------------------------------------------------------------------------------
 

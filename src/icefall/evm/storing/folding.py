@@ -158,6 +158,7 @@ class BalanceFolding:
         self._tx.run_many(SQL.drop_held, dropped)
         self._ranges.write_moved()
         self._rows["nft_range"] = self._ranges.rows()
+        self._tx.run_many(SQL.put_unclaimed_start, self._folded.unclaimed_starts)
         for table, found in self._rows.items():
             if self._is_embedded or INSERTS[table].postgres:
                 found.sort(key=itemgetter(0))
@@ -259,7 +260,8 @@ class BalanceFolding:
         for token in found.unreadable:
             self._untrusted.setdefault(ids(token), number)
         for word in found.unclaimed:
-            self._rows["unclaimed_slot"].append((ids(word.token), word.slot, word.block, pack_uint(word.word)))
+            rows_of = self._folded.unclaimed_starts if word.is_start else self._rows["unclaimed_slot"]
+            rows_of.append((ids(word.token), word.slot, word.block, pack_uint(word.word)))
         for one in found.changes:
             if one.is_new:
                 holder = ids(one.key.holder) if one.key.holder else 0

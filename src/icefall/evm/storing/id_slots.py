@@ -17,7 +17,7 @@ from icefall.evm.packed import BalanceChanges
 from icefall.evm.standards import BY_ID
 from icefall.evm.storing.changed_words import KeyedWords, changed_slots, is_plain_variable
 from icefall.evm.storing.slot_folding import Tokens
-from icefall.evm.storing.unclaimed import UnclaimedRoom
+from icefall.evm.storing.unclaimed import FirstSeen, UnclaimedRoom
 from icefall.evm.storing.writing import SQL, AddressIds
 from icefall.wire.errors import WireError
 from icefall.wire.evm.storage import Words, key_of, key_text, word_of
@@ -51,10 +51,13 @@ class SlotChange(NamedTuple):
 
 
 class UnclaimedWord(NamedTuple):
+    """A word whose key is not known. `is_start`: what the slot held before its first change that was seen."""
+
     token: bytes
     slot: bytes
     block: int
     word: int
+    is_start: bool = False
 
 
 class IdChanges(NamedTuple):
@@ -106,6 +109,7 @@ class IdSlots:
         self._known: dict[tuple[bytes, str], SlotKey] = {}  # by token and key of the slot
         self._unclaimed: dict[tuple[bytes, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
         self._room = room
+        self._first_seen = FirstSeen(tx)
 
     def changes(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens]) -> list[IdChanges]:
         """What the slots of each block tell."""
@@ -119,6 +123,11 @@ class IdSlots:
             unreadable.append([])
             blocks.append(list(_decoded(rows, tokens, unreadable[-1])))
         self._load(blocks)
+        numbers = [rows.block.number for rows in batch]
+        partly = [
+            (at, one.token) for at, of in zip(numbers, blocks, strict=True) for one in of if not one.layout.is_whole
+        ]
+        self._first_seen.load(partly, self._ids.known)
         found = []
         for rows, of_block, tokens, missed in zip(batch, blocks, with_ids, unreadable, strict=True):
             changes: list[SlotChange] = []
@@ -201,10 +210,20 @@ class IdSlots:
                 continue
             left.append((text, words))
             if self._room.take(one.token, self._ids.known(one.token), number):
-                word = word_of(words[1])
-                unclaimed.append(UnclaimedWord(one.token, unclaimed_key(slot), number, word))
-                self._unclaimed.setdefault((one.token, unclaimed_key(slot)), []).append((number, word))
+                unclaimed += self._kept(one, unclaimed_key(slot), number, words)
         return left
+
+    def _kept(self, one: _Decoded, slot: bytes, number: int, words: Words) -> list[UnclaimedWord]:
+        """A word whose key is not known, after what the slot may have held since before changes were seen."""
+        before, after = word_of(words[0]), word_of(words[1])
+        known = self._unclaimed.setdefault((one.token, slot), [])
+        start = None
+        if before and not known and not one.layout.is_whole and not self._room.has_dropped(one.token):
+            start = self._first_seen.before(one.token, number)
+        kept = [] if start is None else [UnclaimedWord(one.token, slot, start, before, is_start=True)]
+        kept.append(UnclaimedWord(one.token, slot, number, after))
+        known += [(word.block, word.word) for word in kept]
+        return kept
 
 
 def _decoded(rows: BalanceChanges, tokens: Tokens, unreadable: list[bytes]) -> Iterator[_Decoded]:

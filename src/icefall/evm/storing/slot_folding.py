@@ -16,7 +16,7 @@ from icefall.evm.layouts.formulas import KEY_STORED, StorageLayout, unclaimed_ke
 from icefall.evm.model import ZERO_ADDRESS
 from icefall.evm.packed import BalanceChanges, TokenStorage
 from icefall.evm.storing.changed_words import KeyedWords, changed_slots, is_plain_variable
-from icefall.evm.storing.unclaimed import UnclaimedRoom
+from icefall.evm.storing.unclaimed import FirstSeen, UnclaimedRoom
 from icefall.evm.storing.writing import SQL
 from icefall.wire.errors import WireError
 from icefall.wire.evm.storage import Words, key_of, key_text
@@ -37,6 +37,7 @@ class Folded:
         self.rows: dict[str, list[Row]] = {table: [] for table in tables}
         self.erc20 = erc20
         self.untrusted: dict[int, int] = {}  # by token: the block
+        self.unclaimed_starts: list[Row] = []  # as rows of `unclaimed_slot`
 
     def add_unlogged(self, pair: Pair, block: int, balance: int) -> None:
         """Add a balance of an ERC-20 token that no transfer of its block tells. A server has no other row for it."""
@@ -69,6 +70,7 @@ class SlotFolding:
         self._holders: dict[tuple[int, str], int] = {}  # by token and key: of slots that no log of their block names
         self._unclaimed: dict[tuple[int, bytes], list[tuple[int, int]]] = {}  # block and word, oldest first
         self._room = room
+        self._first_seen = FirstSeen(tx)
 
     def load(self, batch: Sequence[BalanceChanges], storage: Sequence[Tokens], first_new: int) -> dict[Pair, bytes]:
         """Decode what the batch changed. Return the pairs that no log names, each with the token's address."""
@@ -95,6 +97,8 @@ class SlotFolding:
         """Read the words of slots whose holders are named for the first time. Balances must have been loaded."""
         tokens = {one.token: one.address for found in self._blocks.values() for one in found if one.token < first_new}
         with_some = self._room.load(tokens)
+        partly = [(at, one.address) for at, found in self._blocks.items() for one in found if not one.layout.is_whole]
+        self._first_seen.load(partly, self._ids)
         wanted = {
             (one.token, unclaimed_key(key_of(key)))
             for found in self._blocks.values()
@@ -223,7 +227,17 @@ class SlotFolding:
             elif key != of_zero:
                 left.append((key, words))
                 if self._room.take(one.address, one.token, number):
-                    start, word = unclaimed_key(key_of(key)), int(words[1], 16)
-                    folded.rows["unclaimed_slot"].append((one.token, start, number, pack_uint(word)))
-                    self._unclaimed.setdefault((one.token, start), []).append((number, word))
+                    self._keep(one, unclaimed_key(key_of(key)), number, words)
         return left
+
+    def _keep(self, one: _TokenChanges, slot: bytes, number: int, words: Words) -> None:
+        """Store a word whose holder is not known, after what the slot may have held since before changes were seen."""
+        before, after = (int(word, 16) for word in words)
+        kept = self._unclaimed.setdefault((one.token, slot), [])
+        if before and not kept and not one.layout.is_whole and not self._room.has_dropped(one.address):
+            start = self._first_seen.before(one.address, number)
+            if start is not None:
+                self._folded.unclaimed_starts.append((one.token, slot, start, pack_uint(before)))
+                kept.append((start, before))
+        self._folded.rows["unclaimed_slot"].append((one.token, slot, number, pack_uint(after)))
+        kept.append((number, after))

@@ -2,9 +2,12 @@
 
 Up to UNCLAIMED_MAX words of a token are stored. What does not fit is dropped: a holder whom a later block names may
 lack history, so from there on the token is audited like one without a layout.
+
+Where the token is older than what was seen of its storage, a slot may have held something from the start: with the
+first word that is stored of such a slot goes the one before it, as of the block from which on the storage was seen.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from icefall.db.engine import Transaction
@@ -64,3 +67,25 @@ class UnclaimedRoom:
         for token, dropped in self.dropped.items():
             self._tx.run(SQL.put_words_dropped, {"token": id_of(token), "block": dropped.since})
         return sum(dropped.words for dropped in self.dropped.values())
+
+
+class FirstSeen:
+    """The blocks from which on the storage of tokens was seen, while a batch is written."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self._blocks: dict[bytes, int] = {}  # by token
+
+    def load(self, in_batch: Iterable[tuple[int, bytes]], id_of: Callable[[bytes], int | None]) -> None:
+        """Read those of the tokens of a batch. `in_batch`: the blocks that change tokens, in order; what is not stored
+        of a token was seen first in the first of them."""
+        for block, token in in_batch:
+            self._blocks.setdefault(token, block)
+        tokens = {number: token for token in self._blocks if (number := id_of(token)) is not None}
+        for number, block in self._tx.rows_of_each(SQL.layouts_since, [(number,) for number in tokens]):
+            self._blocks[tokens[number]] = block
+
+    def before(self, token: bytes, block: int) -> int | None:
+        """The block from which on a slot is known to have held what it held before `block`; None: there is none."""
+        since = self._blocks[token]
+        return since if since < block else None

@@ -340,6 +340,22 @@ join slot s on s.token = k.token and s.key = k.key left join address a on a.id =
 -- name: put_unclaimed_slot
 insert into unclaimed_slot (token, key, block, word) values (?, ?, ?, ?);
 
+-- What the slot held before its first word, which is stored after this.
+-- name: put_unclaimed_start
+insert into unclaimed_slot (token, key, block, word) select ?1, ?2, ?3, ?4
+where not exists (select 1 from unclaimed_slot where token = ?1 and key = ?2);
+
+-- postgres: put_unclaimed_start
+insert into unclaimed_slot (token, key, block, word) select n.*
+from unnest(?::bigint[], ?::bytea[], ?::bigint[], ?::bytea[]) as n(token, key, block, word)
+where not exists (select 1 from unclaimed_slot u where u.token = n.token and u.key = n.key);
+
+-- name: layouts_since
+select token, layout_since from token where token = ? and layout_since is not null;
+
+-- postgres: layouts_since
+select token, layout_since from token where token = any(?) and layout_since is not null;
+
 -- The tokens with words whose holder is not known, and whether some were dropped.
 -- name: tokens_with_unclaimed
 select t.token, t.words_dropped_since is not null from token t

@@ -8,7 +8,9 @@ import msgspec
 import pytest
 from tests.webhooks.scene import Scene, Sends, blocks, busiest, transactions_of
 
-from icefall.webhooks.model import Webhook
+from icefall.webhooks.delivering import StoredEvent
+from icefall.webhooks.messages import NUMBER_MAX, MessageFilter
+from icefall.webhooks.model import Message, Webhook
 from icefall.webhooks.retrying import ATTEMPTS_MAX, DELAYS_S, LEASE_S, Outcome
 from icefall.webhooks.signing import signature_of
 
@@ -187,6 +189,41 @@ def test_receivers_that_hang_cost_the_others_no_round(tmp_path: Path) -> None:
         found.append(asyncio.run(rounds_until_taken(scene, 6, hanging)))
         scene.close()
     assert found[0] == found[1] > 1
+
+
+def test_what_cannot_be_made_or_sent_stops_nothing_else(scene: Scene) -> None:
+    """One event cannot be made into a message, and one message makes the way out fail in a way that nobody knew."""
+
+    async def run() -> None:
+        webhook, hashes = await few(scene)
+        sends = Sends()
+
+        async def send(url: str, body: bytes, headers: dict[str, str], owner: str) -> Outcome:
+            if hashes[1] in body.decode():
+                raise LookupError("not known before")
+            return await sends(url, body, headers)
+
+        delivery = scene.delivery(send)
+        made = delivery._render
+
+        async def render(webhook: Webhook, message: Message, event: StoredEvent) -> bytes:
+            if f"0x{message.tx_hash.hex()}" == hashes[0]:
+                raise ZeroDivisionError
+            return await made(webhook, message, event)
+
+        delivery._render = render
+        await delivery.drain()
+        assert sends.hashes() == hashes[2:] != []
+        listed = await scene.messages.page(webhook.id, MessageFilter(status="pending"), NUMBER_MAX, 100)
+        assert sorted(f"0x{one.tx_hash.hex()}" for one in listed) == sorted(hashes[:2])
+        attempts = {f"0x{one.tx_hash.hex()}": await scene.messages.attempts(one.id) for one in listed}
+        assert attempts[hashes[0]] == []
+        assert [one.error for one in attempts[hashes[1]]] == ["it could not be sent: the log says why"]
+        delivery._render, scene.now = made, scene.now + DELAYS_S[0]
+        await delivery.drain()
+        assert sends.hashes() == [*hashes[2:], hashes[0]]
+
+    asyncio.run(run())
 
 
 def test_replays_and_tests(scene: Scene) -> None:

@@ -50,6 +50,11 @@ ANSWERS = {
         b"HTTP/1.1 503 Service Unavailable\r\nretry-after: Thu, 99 Nov 2026\r\ncontent-length: 0\r\n\r\n",
         Outcome(503, "it answered 503"),
     ),
+    "closed until a date in a zone that no clock has": (
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: Thu, 19 Nov 2026 20:01:40 +99999999999999999999\r\n"
+        b"content-length: 0\r\n\r\n",
+        Outcome(503, "it answered 503"),
+    ),
     "gigabytes": (b"HTTP/1.1 200 OK\r\ncontent-length: 4000000000\r\n\r\n" + b"x" * 65536, Outcome(200)),
 }
 

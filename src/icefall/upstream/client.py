@@ -316,7 +316,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float:
         date = headers.get("date", "")
         began = parsedate_to_datetime(date) if date else datetime.now(UTC)
         return max(0.0, (parsedate_to_datetime(text) - began).total_seconds())
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return 0.0
 
 

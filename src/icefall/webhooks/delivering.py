@@ -301,6 +301,9 @@ class Delivery:
             why = "its event is not in the store of the chain"
         except IcefallError as error:  # rolled back while it was read, or an upstream that must be asked
             why = str(error)
+        except Exception as error:  # whatever is wrong with one event must not stop the others
+            self._log.error("message cannot be made, trying again", id=message.id, error=repr(error))
+            why = "the log says why"
         self._log.debug("message not ready", id=message.id, why=why)
         await self._messages.postpone(message, now + _NOT_READY_S)
         return None
@@ -333,7 +336,11 @@ class Delivery:
         if isinstance(keys, str):
             return Outcome(0, keys)
         headers = signature_headers(keys, message.id, at, message.body)
-        return await self._send(webhook.url, message.body, headers, webhook.owner)
+        try:
+            return await self._send(webhook.url, message.body, headers, webhook.owner)
+        except Exception as error:  # it counts as an attempt, so that it is shown, tried later and given up in the end
+            self._log.error("attempt to send failed", webhook=webhook.id, error=repr(error))
+            return Outcome(0, "it could not be sent: the log says why")
 
     async def _store_ended(self) -> None:
         ended, self._ended = self._ended, []

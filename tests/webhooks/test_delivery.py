@@ -130,6 +130,35 @@ def test_two_processes_share_the_work_and_one_that_dies_loses_nothing(scene: Sce
     asyncio.run(run())
 
 
+def test_a_process_that_was_held_up_sends_nothing_that_another_one_may_send(scene: Scene) -> None:
+    """It is stopped for longer than its claim holds, after it has made the first body."""
+
+    async def run() -> None:
+        webhook, hashes = await few(scene)
+        held, sends = Sends(), Sends()
+        delivery, other = scene.delivery(held), scene.delivery(sends)
+        made = delivery._render
+
+        async def render(webhook: Webhook, message: Message, event: StoredEvent) -> bytes:
+            body = await made(webhook, message, event)
+            scene.now += LEASE_S
+            delivery._render = made
+            return body
+
+        delivery._render = render
+        assert await delivery.round()
+        await asyncio.gather(other.drain(), *delivery._tasks)
+        assert held.sent == []
+        await other.drain()
+        assert sorted(sends.hashes()) == sorted(hashes)
+        listed = await scene.messages.page(webhook.id, MessageFilter(), NUMBER_MAX, 100)
+        assert {one.attempts for one in listed} <= {1, 2}
+        await delivery.drain()
+        assert held.sent == [], "it goes on, and nothing is left"
+
+    asyncio.run(run())
+
+
 def test_a_slow_receiver_does_not_delay_another(scene: Scene) -> None:
     async def run() -> None:
         address = busiest()

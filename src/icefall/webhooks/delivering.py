@@ -37,7 +37,7 @@ from icefall.webhooks.pacing import Pacing
 from icefall.webhooks.primary_matching import PrimaryDetail, decode_primary_detail
 from icefall.webhooks.registry import SQL as ACCESS_SQL
 from icefall.webhooks.registry import WebhookRegistry
-from icefall.webhooks.retrying import LEASE_S, Outcome, verdict, why_given_up
+from icefall.webhooks.retrying import ATTEMPT_S, LEASE_S, Outcome, verdict, why_given_up
 from icefall.webhooks.secrets import WebhookSecrets
 from icefall.webhooks.signing import signature_headers
 
@@ -320,6 +320,11 @@ class Delivery:
     async def _attempt(self, begun: Begun, keys: Keys) -> None:
         webhook, message, number = begun
         began, at, is_taken = time.perf_counter(), self._clock(), False
+        if at + ATTEMPT_S > message.next_at:  # this process was held up: another one may begin meanwhile
+            self._pacing.cancel(webhook.id, number)
+            with suppress(StoreError):
+                await self._messages.postpone(message, at)
+            return
         try:
             outcome = await self._sent(webhook, message, int(at), keys)
             is_taken = outcome.is_taken

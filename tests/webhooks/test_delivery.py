@@ -11,6 +11,7 @@ from tests.webhooks.scene import Scene, Sends, blocks, busiest, transactions_of
 from icefall.webhooks.delivering import StoredEvent
 from icefall.webhooks.messages import NUMBER_MAX, MessageFilter
 from icefall.webhooks.model import Message, Webhook
+from icefall.webhooks.pacing import PAUSE_MAX_S
 from icefall.webhooks.retrying import ATTEMPTS_MAX, DELAYS_S, LEASE_S, Outcome
 from icefall.webhooks.signing import signature_of
 
@@ -90,6 +91,36 @@ def test_gone_switches_off_at_once(scene: Scene) -> None:
         webhook, _ = await few(scene)
         await scene.delivery(Sends(lambda _: Outcome(410, "it answered 410"))).drain()
         assert (await stored(scene, webhook)).reason == "the receiver answered 410 Gone"
+
+    asyncio.run(run())
+
+
+def test_a_receiver_that_asks_for_a_pause_gets_no_other_message_meanwhile(scene: Scene) -> None:
+    """The pause is as long as it asks for, a minute at most; it ends at once with another URL."""
+
+    async def run() -> None:
+        webhook, hashes = await few(scene)
+        sends = Sends(lambda url: Outcome(429, "it answered 429", 86400.0 if url == webhook.url else 20.0))
+        delivery = scene.delivery(sends)
+        await delivery.drain()
+        assert sends.hashes() == hashes[:1]
+        scene.now += PAUSE_MAX_S - 1
+        await delivery.drain()
+        assert sends.hashes() == hashes[:1]
+        scene.now += 1
+        await delivery.drain()
+        assert sends.hashes() == hashes[:2], "the first one waits for a day"
+        await scene.registry.change(webhook.id, scene.now, url="http://127.0.0.1:2/")
+        await delivery.drain()
+        assert sends.hashes() == hashes[:3]
+        scene.now += 20
+        await delivery.drain()
+        assert sends.hashes() == hashes[:4]
+        sends.answer = lambda _: Outcome(200)
+        scene.now += 86400.0
+        await delivery.drain()
+        assert sorted(set(sends.hashes())) == sorted(hashes)
+        assert len(sends.sent) == len(hashes) + 4
 
     asyncio.run(run())
 

@@ -332,8 +332,11 @@ class Delivery:
             took_s = time.perf_counter() - began
             self._pacing.end(webhook.id, number, is_taken=is_taken, took_s=took_s)
             self._something_ended.set()
-        status, next_at = verdict(message.attempts, outcome, self._clock(), self._dice())
-        attempt = Attempt(0, self._clock(), outcome.code, took_s * 1000, outcome.error)
+        now = self._clock()
+        if outcome.retry_after_s and not is_taken:
+            self._pacing.pause(webhook, now + outcome.retry_after_s, now)
+        status, next_at = verdict(message.attempts, outcome, now, self._dice())
+        attempt = Attempt(0, now, outcome.code, took_s * 1000, outcome.error)
         self._ended.append(Finished(message, status, next_at, attempt))
 
     async def _sent(self, webhook: Webhook, message: Message, at: int, keys: Keys) -> Outcome:

@@ -252,7 +252,7 @@ def test_receivers_that_hang_cost_the_others_no_round(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_made_or_sent_stops_nothing_else(scene: Scene) -> None:
-    """One event cannot be made into a message, and one message makes the way out fail in a way that nobody knew."""
+    """One event cannot be made into a message, and one message makes the way out fail as it never did before."""
 
     async def run() -> None:
         webhook, hashes = await few(scene)

@@ -21,6 +21,7 @@ from tests.upstream.threaded import in_thread
 from tests.waiting import LIMIT_S, until
 
 from icefall.cli import main
+from icefall.commands.backup import back_up
 from icefall.evm.storing.store import store_path
 
 LAST = 400
@@ -98,6 +99,20 @@ def test_secrets_of_webhooks_can_be_read_after_a_restore(tmp_path: Path) -> None
     assert main(["restore", str(copy), f"--data-dir={restored / 'data'}"]) == 0
     assert {(folder / "webhook.key").stat().st_mode & 0o777 for folder in (copy, restored / "data")} == {0o600}
     assert secret(restored, "GET", "getSharedSecret") == made
+
+
+def test_what_delivery_has_read_is_copied_before_what_it_reads(tmp_path: Path) -> None:
+    """Events that come while the stores are copied are in the copy of an outbox, and are delivered after a restore."""
+    (tmp_path / "chains").mkdir()
+    made = ("access.sqlite", "chains/1.sqlite", "node.sqlite")
+    for name in made:
+        with closing(sqlite3.connect(tmp_path / name)) as store:
+            store.execute("create table a (b)")
+    lines: list[str] = []
+    back_up(tmp_path, tmp_path.with_name("copy"), lambda line: lines.append(str(line)))
+    copied = [line.split(": ")[0] for line in lines]
+    assert sorted(copied) == sorted(made)
+    assert copied[0] == "access.sqlite"
 
 
 def test_a_damaged_backup_is_refused(backup: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,10 @@ import msgspec
 import pytest
 from tests.webhooks.scene import Scene, Sends, blocks, busiest, transactions_of
 
-from icefall.webhooks.model import Webhook
+from icefall.webhooks.delivering import StoredEvent
+from icefall.webhooks.messages import NUMBER_MAX, MessageFilter
+from icefall.webhooks.model import Message, Webhook
+from icefall.webhooks.pacing import PAUSE_MAX_S
 from icefall.webhooks.retrying import ATTEMPTS_MAX, DELAYS_S, LEASE_S, Outcome
 from icefall.webhooks.signing import signature_of
 
@@ -92,6 +95,36 @@ def test_gone_switches_off_at_once(scene: Scene) -> None:
     asyncio.run(run())
 
 
+def test_a_receiver_that_asks_for_a_pause_gets_no_other_message_meanwhile(scene: Scene) -> None:
+    """The pause is as long as it asks for, a minute at most; it ends at once with another URL."""
+
+    async def run() -> None:
+        webhook, hashes = await few(scene)
+        sends = Sends(lambda url: Outcome(429, "it answered 429", 86400.0 if url == webhook.url else 20.0))
+        delivery = scene.delivery(sends)
+        await delivery.drain()
+        assert sends.hashes() == hashes[:1]
+        scene.now += PAUSE_MAX_S - 1
+        await delivery.drain()
+        assert sends.hashes() == hashes[:1]
+        scene.now += 1
+        await delivery.drain()
+        assert sends.hashes() == hashes[:2], "the first one waits for a day"
+        await scene.registry.change(webhook.id, scene.now, url="http://127.0.0.1:2/")
+        await delivery.drain()
+        assert sends.hashes() == hashes[:3]
+        scene.now += 20
+        await delivery.drain()
+        assert sends.hashes() == hashes[:4]
+        sends.answer = lambda _: Outcome(200)
+        scene.now += 86400.0
+        await delivery.drain()
+        assert sorted(set(sends.hashes())) == sorted(hashes)
+        assert len(sends.sent) == len(hashes) + 4
+
+    asyncio.run(run())
+
+
 def test_in_order_the_next_message_waits_for_the_one_before(scene: Scene) -> None:
     async def run() -> None:
         _, hashes = await few(scene, ordered=1)
@@ -124,6 +157,35 @@ def test_two_processes_share_the_work_and_one_that_dies_loses_nothing(scene: Sce
         await other.drain()
         assert sorted(sends.hashes()) == sorted(hashes)
         hung.set()
+
+    asyncio.run(run())
+
+
+def test_a_process_that_was_held_up_sends_nothing_that_another_one_may_send(scene: Scene) -> None:
+    """It is stopped for longer than its claim holds, after it has made the first body."""
+
+    async def run() -> None:
+        webhook, hashes = await few(scene)
+        held, sends = Sends(), Sends()
+        delivery, other = scene.delivery(held), scene.delivery(sends)
+        made = delivery._render
+
+        async def render(webhook: Webhook, message: Message, event: StoredEvent) -> bytes:
+            body = await made(webhook, message, event)
+            scene.now += LEASE_S
+            delivery._render = made
+            return body
+
+        delivery._render = render
+        assert await delivery.round()
+        await asyncio.gather(other.drain(), *delivery._tasks)
+        assert held.sent == []
+        await other.drain()
+        assert sorted(sends.hashes()) == sorted(hashes)
+        listed = await scene.messages.page(webhook.id, MessageFilter(), NUMBER_MAX, 100)
+        assert {one.attempts for one in listed} <= {1, 2}
+        await delivery.drain()
+        assert held.sent == [], "it goes on, and nothing is left"
 
     asyncio.run(run())
 
@@ -187,6 +249,41 @@ def test_receivers_that_hang_cost_the_others_no_round(tmp_path: Path) -> None:
         found.append(asyncio.run(rounds_until_taken(scene, 6, hanging)))
         scene.close()
     assert found[0] == found[1] > 1
+
+
+def test_what_cannot_be_made_or_sent_stops_nothing_else(scene: Scene) -> None:
+    """One event cannot be made into a message, and one message makes the way out fail as it never did before."""
+
+    async def run() -> None:
+        webhook, hashes = await few(scene)
+        sends = Sends()
+
+        async def send(url: str, body: bytes, headers: dict[str, str], owner: str) -> Outcome:
+            if hashes[1] in body.decode():
+                raise LookupError("not known before")
+            return await sends(url, body, headers)
+
+        delivery = scene.delivery(send)
+        made = delivery._render
+
+        async def render(webhook: Webhook, message: Message, event: StoredEvent) -> bytes:
+            if f"0x{message.tx_hash.hex()}" == hashes[0]:
+                raise ZeroDivisionError
+            return await made(webhook, message, event)
+
+        delivery._render = render
+        await delivery.drain()
+        assert sends.hashes() == hashes[2:] != []
+        listed = await scene.messages.page(webhook.id, MessageFilter(status="pending"), NUMBER_MAX, 100)
+        assert sorted(f"0x{one.tx_hash.hex()}" for one in listed) == sorted(hashes[:2])
+        attempts = {f"0x{one.tx_hash.hex()}": await scene.messages.attempts(one.id) for one in listed}
+        assert attempts[hashes[0]] == []
+        assert [one.error for one in attempts[hashes[1]]] == ["it could not be sent: the log says why"]
+        delivery._render, scene.now = made, scene.now + DELAYS_S[0]
+        await delivery.drain()
+        assert sends.hashes() == [*hashes[2:], hashes[0]]
+
+    asyncio.run(run())
 
 
 def test_replays_and_tests(scene: Scene) -> None:

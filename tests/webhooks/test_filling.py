@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from tests.webhooks.scene import ID, Scene, Sends, blocks, busiest, transactions_of
 
+from icefall.db.engine import Transaction
 from icefall.evm.indexing.decoder import RawChunk
 from icefall.evm.model import NO_RAW, BlockRows, RawBlock
 from icefall.webhooks import filling
@@ -211,5 +212,39 @@ def test_an_inactive_webhook_is_not_matched(scene: Scene) -> None:
         assert await scene.registry.unfilled(ID) is not None
         await scene.registry.change(made.id, scene.now, status=INACTIVE)
         assert await scene.registry.unfilled(ID) is None
+
+    asyncio.run(run())
+
+
+class Counted:
+    """A transaction that counts the calls that may be round trips to a server."""
+
+    def __init__(self, tx: Transaction) -> None:
+        self._tx = tx
+        self.calls = 0
+
+    def rows(self, *given: Any) -> list[Any]:
+        self.calls += 1
+        return self._tx.rows(*given)
+
+    def rows_of_each(self, *given: Any) -> list[Any]:
+        self.calls += 1
+        return self._tx.rows_of_each(*given)
+
+
+def test_addresses_that_the_chain_does_not_know_cost_no_round_trip_each(scene: Scene) -> None:
+    """The indexer stores nothing meanwhile: 100,000 of them took two minutes."""
+    unknown = [(2**100 + number).to_bytes(20, "big") for number in range(500)]
+
+    def touched(tx: Transaction, addresses: Sequence[bytes]) -> tuple[int, dict[int, set[int]]]:
+        counted = Counted(tx)
+        found = filling._touched(counted, addresses, 0, len(blocks()))  # type: ignore[arg-type]
+        return counted.calls, found
+
+    async def run() -> None:
+        await scene.put(blocks())
+        one = await scene.store._store.write(lambda tx: touched(tx, [busiest()]))
+        assert sum(map(len, one[1].values())) > 20
+        assert await scene.store._store.write(lambda tx: touched(tx, [busiest(), *unknown])) == one
 
     asyncio.run(run())

@@ -65,3 +65,29 @@ def test_another_key_is_refused_with_the_reason(given: bytes | None, tmp_path: P
 
     asyncio.run(run())
     scene.close()
+
+
+def test_calls_that_make_the_first_secret_at_the_same_time_leave_one(tmp_path: Path) -> None:
+    """Workers share the store: whoever has read the secret of its webhook must not find another one in its messages."""
+    scene, seen = Scene(tmp_path), list[bytes]()
+    first, late = scene.secrets, WebhookSecrets(scene.registry, SecretBox(tmp_path / "webhook.key"))
+    look = scene.registry.secrets_of
+
+    async def overtaken(owner: str) -> list[tuple[int, bytes, float | None]]:
+        found = await look(owner)
+        scene.registry.secrets_of = look  # type: ignore[method-assign]
+        await first.ensure(owner)
+        seen.extend(await first.valid(owner))
+        return found
+
+    async def run() -> None:
+        scene.registry.secrets_of = overtaken  # type: ignore[method-assign]
+        await late.ensure("alice")
+        assert await first.valid("alice") == seen
+        assert len(seen) == 1
+        await late.ensure("alice")
+        assert await first.valid("alice") == seen
+        assert await late.rotate("alice") not in seen
+
+    asyncio.run(run())
+    scene.close()

@@ -37,6 +37,24 @@ ANSWERS = {
         b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 7200\r\ncontent-length: 0\r\n\r\n",
         Outcome(503, "it answered 503", 7200.0),
     ),
+    "closed until a date": (
+        b"HTTP/1.1 503 Service Unavailable\r\ndate: Thu, 19 Nov 2026 20:00:00 GMT\r\n"
+        b"retry-after: Thu, 19 Nov 2026 20:01:40 GMT\r\ncontent-length: 0\r\n\r\n",
+        Outcome(503, "it answered 503", 100.0),
+    ),
+    "closed until a date that is over, without saying what time it is": (
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: Thu, 19 Nov 2015 20:01:40 GMT\r\ncontent-length: 0\r\n\r\n",
+        Outcome(503, "it answered 503"),
+    ),
+    "closed until a date without sense": (
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: Thu, 99 Nov 2026\r\ncontent-length: 0\r\n\r\n",
+        Outcome(503, "it answered 503"),
+    ),
+    "closed until a date in a zone that no clock has": (
+        b"HTTP/1.1 503 Service Unavailable\r\nretry-after: Thu, 19 Nov 2026 20:01:40 +99999999999999999999\r\n"
+        b"content-length: 0\r\n\r\n",
+        Outcome(503, "it answered 503"),
+    ),
     "gigabytes": (b"HTTP/1.1 200 OK\r\ncontent-length: 4000000000\r\n\r\n" + b"x" * 65536, Outcome(200)),
 }
 

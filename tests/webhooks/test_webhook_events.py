@@ -9,6 +9,8 @@ import pytest
 from tests.evm.recordings import derived
 from tests.webhooks.scene import CHAIN, ID, Scene, Sends, blocks, busiest, transactions_of
 
+from icefall.compose.webhook_delivery import head_of
+from icefall.evm.status import ChainStatus, encode_status
 from icefall.webhooks.outbox import Outbox
 
 
@@ -204,6 +206,28 @@ def test_confirmations_hold_messages_back(scene: Scene) -> None:
         assert sends.hashes() == transactions_of(address, every[: len(every) - 3])
         await scene.delivery(sends, head=tip + 3).drain()
         assert sends.hashes() == transactions_of(address)
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("head", "target", "confirming"),
+    [(None, None, 0), (0, 0, 0), (4, 0, 4), (4, 2, 2), (400, 400, 0), (400, 396, 4), (400, None, 0), (400, -5, 400)],
+)
+def test_blocks_that_are_not_stored_yet_confirm_nothing(
+    head: int | None, target: int | None, confirming: int, scene: Scene
+) -> None:
+    """They may replace stored ones. `head` and `target` of the indexer are counted from the newest stored block; they
+    differ by the confirmations of the chain, or by more at the end of a range."""
+
+    async def run() -> None:
+        every = blocks()
+        await scene.put(every)
+        tip = every[-1].block.number
+        reported = [None if one is None else tip + one for one in (head, target)]
+        status = ChainStatus(1.0, synced=False, head=reported[0], target=reported[1])
+        await scene.store.put_meta({"status": encode_status(status)})
+        assert await head_of(scene.chain) == tip + confirming
 
     asyncio.run(run())
 

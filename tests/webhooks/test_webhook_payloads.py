@@ -168,9 +168,10 @@ def test_every_field_is_what_the_node_sent(scene: Scene) -> None:
 def test_calls_are_there_where_they_are_wanted(scene: Scene) -> None:
     rows = {(one.block.number, call.tx_index): call for one in blocks() for call in one.internals}
     parties = sorted({call.to for call in rows.values() if call.to})[:5]
+    parties += sorted({call.sender for one in blocks() for call in one.internals if call.is_reverted})[:1]
     bodies = asyncio.run(sent(scene, *parties, include_internal_txs=1))
     assert {call.to for call in rows.values()} & set(parties)
-    seen = 0
+    seen, reverted = 0, set()
     for body in bodies:
         transaction = body["event"]["transaction"]
         assert "logs" not in body["event"]
@@ -180,12 +181,17 @@ def test_calls_are_there_where_they_are_wanted(scene: Scene) -> None:
             for call in one.internals if call.tx_index == transaction["transactionIndex"]
         ]  # fmt: skip
         given = transaction["internalTransactions"]
-        assert [(one["from"].lower(), one["value"], one["gasUsed"], one["gasLimit"]) for one in given] == [
-            (f"0x{call.sender.hex()}", str(call.value), str(call.gas_used), str(call.gas_limit)) for call in stored
+        assert [
+            (one["from"].lower(), one["value"], one["gasUsed"], one["gasLimit"], one["isReverted"]) for one in given
+        ] == [
+            (f"0x{call.sender.hex()}", str(call.value), str(call.gas_used), str(call.gas_limit), call.is_reverted)
+            for call in stored
         ]
+        reverted |= {one["isReverted"] for one in given}
         assert {one["transactionHash"] for one in given} <= {transaction["txHash"]}
         seen += len(given)
     assert seen
+    assert reverted == {True, False}, "a call that was undone moved nothing, which its value does not say"
 
 
 @pytest.mark.parametrize(

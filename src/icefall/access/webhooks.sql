@@ -173,8 +173,18 @@ update webhook_message set body = :body where id = :id and body is null and stat
 update webhook_message set status = :status, next_at = :next_at, done_at = :done_at
 where id = :id and attempts = :attempts and status = 'pending';
 
+-- Its block was rolled back. One that was taken is dropped too: it is not sent again.
 -- name: drop_message
-update webhook_message set status = 'dropped', done_at = :now where id = :id and status = 'pending';
+update webhook_message set status = 'dropped', done_at = :now where id = :id and status <> 'dropped';
+
+-- The same for one that no attempt was made to send.
+-- name: drop_unsent
+update webhook_message set status = 'dropped', done_at = :now where id = :id and status = 'pending' and body is null;
+
+-- A message that takes another one back waits until no attempt to send that one can be open any more.
+-- name: release_removal
+update webhook_message set next_at = :now
+where webhook = :webhook and status = 'pending' and next_at = :until and kind = 'removed' and event = :event;
 
 -- name: postpone_message
 update webhook_message set attempts = attempts - 1, next_at = :next_at where id = :id and attempts = :attempts;

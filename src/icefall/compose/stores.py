@@ -320,8 +320,9 @@ def _driver_command() -> str:
 
 
 def store_paths(data_dir: Path) -> list[Path]:
-    """The files of all stores of a data directory, those that exist."""
-    named = (node.store_path(data_dir), access.store_path(data_dir))
+    """The files of all stores of a data directory, those that exist. The access store comes first: it says how far
+    delivery has read the outboxes in the others, so a copy of it must be no newer than theirs."""
+    named = (access.store_path(data_dir), node.store_path(data_dir))
     return [path for path in (*named, *sorted((data_dir / "chains").glob("*.sqlite"))) if path.exists()]
 
 

@@ -141,7 +141,12 @@ class _Sources:
 
 
 async def head_of(chain: EvmChain) -> int:
-    """The number of the upstream's newest block, if the indexer has reported it; else of the newest stored one."""
+    """The number of the upstream's newest block, if the indexer has reported it; else of the newest stored one. Blocks
+    that are to be stored are not counted: they may be the beginning of another branch, and then they confirm none of
+    the stored blocks."""
     text, tip = await chain.blocks.meta("status"), await chain.blocks.tip()
-    head = decode_status(text).head if text else None
-    return max(head or 0, tip.number if tip is not None else 0)
+    status, stored = decode_status(text) if text else None, tip.number if tip is not None else 0
+    if status is None or status.head is None:
+        return stored
+    missing = max(status.head if status.target is None else status.target, stored) - stored
+    return max(status.head - missing, stored)

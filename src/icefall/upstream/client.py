@@ -4,8 +4,9 @@ import asyncio
 import itertools
 import random
 import zlib
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -280,9 +281,9 @@ class Client:
         body = excerpt((await response.content.read(_EXCERPT_SIZE)).decode("utf-8", "replace"))
         text = f"{self.name}{path} answered {status}{': ' if body else ''}{body}"
         if status in (429, 503):
-            return UpstreamBusy(text, sent=False, after_s=_retry_after_s(response))
+            return UpstreamBusy(text, sent=False, after_s=retry_after_s(response.headers))
         if status >= 500:  # it may have processed the request
-            return UpstreamDown(text, after_s=_retry_after_s(response))
+            return UpstreamDown(text, after_s=retry_after_s(response.headers))
         if 300 <= status < 400:
             text += f" (it points to {excerpt(response.headers.get('location', ''))}: give that address)"
         if status == 404 and not path:  # the name above hides the path, which may hold a key
@@ -305,15 +306,17 @@ class Client:
         return self._session
 
 
-def _retry_after_s(response: "aiohttp.ClientResponse") -> float:
-    """The retry-after header in seconds; if it is a date, counted from the date header."""
-    text = response.headers.get("retry-after", "")
+def retry_after_s(headers: Mapping[str, str]) -> float:
+    """The retry-after header of an answer in seconds, 0 without one; a date is counted from the date header, or from
+    now."""
+    text = headers.get("retry-after", "")
     try:
         if text.isascii() and text.isdigit():
             return float(text[:9])
-        date = response.headers.get("date", "")
-        return max(0.0, (parsedate_to_datetime(text) - parsedate_to_datetime(date)).total_seconds())
-    except (TypeError, ValueError):
+        date = headers.get("date", "")
+        began = parsedate_to_datetime(date) if date else datetime.now(UTC)
+        return max(0.0, (parsedate_to_datetime(text) - began).total_seconds())
+    except (TypeError, ValueError, OverflowError):
         return 0.0
 
 

@@ -37,7 +37,7 @@ from icefall.webhooks.pacing import Pacing
 from icefall.webhooks.primary_matching import PrimaryDetail, decode_primary_detail
 from icefall.webhooks.registry import SQL as ACCESS_SQL
 from icefall.webhooks.registry import WebhookRegistry
-from icefall.webhooks.retrying import LEASE_S, Outcome, verdict, why_given_up
+from icefall.webhooks.retrying import ATTEMPT_S, LEASE_S, Outcome, verdict, why_given_up
 from icefall.webhooks.secrets import WebhookSecrets
 from icefall.webhooks.signing import signature_headers
 
@@ -301,6 +301,9 @@ class Delivery:
             why = "its event is not in the store of the chain"
         except IcefallError as error:  # rolled back while it was read, or an upstream that must be asked
             why = str(error)
+        except Exception as error:  # whatever is wrong with one event must not stop the others
+            self._log.error("message cannot be made, trying again", id=message.id, error=repr(error))
+            why = "the log says why"
         self._log.debug("message not ready", id=message.id, why=why)
         await self._messages.postpone(message, now + _NOT_READY_S)
         return None
@@ -317,6 +320,11 @@ class Delivery:
     async def _attempt(self, begun: Begun, keys: Keys) -> None:
         webhook, message, number = begun
         began, at, is_taken = time.perf_counter(), self._clock(), False
+        if at + ATTEMPT_S > message.next_at:  # this process was held up: another one may begin meanwhile
+            self._pacing.cancel(webhook.id, number)
+            with suppress(StoreError):
+                await self._messages.postpone(message, at)
+            return
         try:
             outcome = await self._sent(webhook, message, int(at), keys)
             is_taken = outcome.is_taken
@@ -324,8 +332,11 @@ class Delivery:
             took_s = time.perf_counter() - began
             self._pacing.end(webhook.id, number, is_taken=is_taken, took_s=took_s)
             self._something_ended.set()
-        status, next_at = verdict(message.attempts, outcome, self._clock(), self._dice())
-        attempt = Attempt(0, self._clock(), outcome.code, took_s * 1000, outcome.error)
+        now = self._clock()
+        if outcome.retry_after_s and not is_taken:
+            self._pacing.pause(webhook, now + outcome.retry_after_s, now)
+        status, next_at = verdict(message.attempts, outcome, now, self._dice())
+        attempt = Attempt(0, now, outcome.code, took_s * 1000, outcome.error)
         self._ended.append(Finished(message, status, next_at, attempt))
 
     async def _sent(self, webhook: Webhook, message: Message, at: int, keys: Keys) -> Outcome:
@@ -333,7 +344,11 @@ class Delivery:
         if isinstance(keys, str):
             return Outcome(0, keys)
         headers = signature_headers(keys, message.id, at, message.body)
-        return await self._send(webhook.url, message.body, headers, webhook.owner)
+        try:
+            return await self._send(webhook.url, message.body, headers, webhook.owner)
+        except Exception as error:  # it counts as an attempt, so that it is shown, tried later and given up in the end
+            self._log.error("attempt to send failed", webhook=webhook.id, error=repr(error))
+            return Outcome(0, "it could not be sent: the log says why")
 
     async def _store_ended(self) -> None:
         ended, self._ended = self._ended, []

@@ -104,10 +104,9 @@ class WebhookFilling:
 def _touched(tx: Transaction, addresses: Sequence[bytes], first: int, end: int) -> dict[int, set[int]]:
     """The transactions of blocks that one of the addresses takes part in, by block: their indexes."""
     found: dict[int, set[int]] = {}
-    for address in addresses:
-        span = {"low": position_of(first, 0), "high": position_of(end, 0)}
-        for (number,) in tx.rows(SQL.address_number, {"address": address}):
-            for statement in (SQL.native_txs, SQL.touching_txs):
-                for (at,) in tx.rows(statement, {**span, "id": number}):
-                    found.setdefault(block_of(at), set()).add(index_of(at))
+    span = {"low": position_of(first, 0), "high": position_of(end, 0)}
+    for (number,) in tx.rows_of_each(SQL.address_numbers, [(one,) for one in addresses]):
+        for statement in (SQL.native_txs, SQL.touching_txs):
+            for (at,) in tx.rows(statement, {**span, "id": number}):
+                found.setdefault(block_of(at), set()).add(index_of(at))
     return found

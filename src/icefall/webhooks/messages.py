@@ -7,6 +7,7 @@ nothing that is there already.
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,6 +16,7 @@ from icefall.db.engine import Reader, Transaction
 from icefall.evm.encoding import block_of
 from icefall.webhooks.model import (
     ACTIVITY,
+    DROPPED,
     PENDING,
     REMOVED,
     TEST,
@@ -26,6 +28,7 @@ from icefall.webhooks.model import (
     removal_id,
 )
 from icefall.webhooks.registry import SQL, WebhookWriter
+from icefall.webhooks.retrying import LEASE_S
 from icefall.webhooks.signing import canonical_json
 
 NUMBER_MAX = 2**62
@@ -147,10 +150,9 @@ class WebhookMessages:
             for one in finished:
                 ended = one.status != PENDING
                 where = {"id": one.message.id, "attempts": one.message.attempts, "status": one.status}
-                tx.run(
-                    SQL.finish_attempt,
-                    {**where, "next_at": one.next_at, "done_at": one.attempt.at if ended else None},
-                )
+                times = {"next_at": one.next_at, "done_at": one.attempt.at if ended else None}
+                if not tx.run(SQL.finish_attempt, where | times):
+                    tx.run(SQL.release_removal, _release(one))
                 attempt = msgspec.structs.asdict(one.attempt)
                 del attempt["number"]
                 tx.run(SQL.add_attempt, {"message": one.message.id, **attempt})
@@ -162,7 +164,7 @@ class WebhookMessages:
 
     async def drop(self, message: Message, now: float) -> None:
         """Give up a message that was not sent: its block was rolled back."""
-        await self._store.write(lambda tx: tx.run(SQL.drop_message, {"id": message.id, "now": now}))
+        await self._store.write(lambda tx: tx.run(SQL.drop_unsent, {"id": message.id, "now": now}))
 
     async def postpone(self, message: Message, until: float) -> None:
         """Undo a claim: the message cannot be sent yet."""
@@ -248,28 +250,53 @@ class WebhookMessages:
 
 
 def _take_over(tx: Transaction, chain_id: str, event: OutboxEvent, number: int, now: float) -> int:
-    """Make the messages of one event; the number of the newest message then."""
-    for removal in range(event.removals):
-        rows = tx.rows(SQL.message, {"id": message_id(event.id, removal)})
-        sent = message_of(rows[0]) if rows else None
-        if sent is None:
-            continue
-        tx.run(SQL.drop_message, {"id": sent.id, "now": now})
-        if sent.body is not None:  # an attempt was made, if not since it was replayed
-            number += 1
-            taken_back = removal_id(event.id, removal)
-            block = block_of(event.tx_at)
-            body = removed_body(sent.body, taken_back)
-            row = _row(taken_back, event.id, event.webhook, number, REMOVED, chain_id, block, event.tx_hash, now, body)
-            tx.run(SQL.add_message, row)
-    block = block_of(event.tx_at)
+    """Make the messages of one event; the number of the newest message then.
+
+    An event has a message for each time that its block became part of the chain, and all but the last one are dropped.
+    The outbox does not tell how many there are: an index that is made anew knows nothing of earlier rollbacks.
+    """
+    for removal in count() if event.is_removed else range(event.removals):
+        sent = _found(tx, message_id(event.id, removal))
+        if sent is not None:
+            number = _take_back(tx, event, sent, removal_id(event.id, removal), number, now)
+        elif removal >= event.removals:
+            break
     settled = tx.rows(SQL.settled_block, {"webhook": event.webhook})
-    if not event.is_removed and settled and block > settled[0][0]:
-        number += 1
-        own = message_id(event.id, event.removals)
-        row = _row(own, event.id, event.webhook, number, ACTIVITY, chain_id, block, event.tx_hash, now)
-        tx.run(SQL.add_message, row)
-    return number
+    if event.is_removed or not settled or block_of(event.tx_at) <= settled[0][0]:
+        return number
+    removal = 0
+    while True:
+        own = message_id(event.id, removal)
+        row = _row_of(event, own, number + 1, ACTIVITY, chain_id, now)
+        is_now = removal >= event.removals
+        if not is_now:  # its block was gone before a message was made: it never will be
+            row |= {"status": DROPPED, "done_at": now}
+        is_new = tx.run(SQL.add_message, row)
+        number += is_new
+        if is_now and (is_new or not _is_dropped(tx, own)):
+            return number
+        removal += 1
+
+
+def _found(tx: Transaction, message: str) -> Message | None:
+    rows = tx.rows(SQL.message, {"id": message})
+    return message_of(rows[0]) if rows else None
+
+
+def _is_dropped(tx: Transaction, message: str) -> bool:
+    found = _found(tx, message)
+    return found is not None and found.status == DROPPED
+
+
+def _take_back(tx: Transaction, event: OutboxEvent, sent: Message, own_id: str, number: int, now: float) -> int:
+    """Drop a message whose block was rolled back, and follow it by another one if an attempt was made; the number of
+    the newest message then."""
+    if not tx.run(SQL.drop_message, {"id": sent.id, "now": now}) or sent.body is None:
+        return number
+    row = _row_of(event, own_id, number + 1, REMOVED, sent.chain_id, now, removed_body(sent.body, own_id))
+    if sent.status == PENDING and now < sent.next_at <= now + LEASE_S:  # it may be on its way: this one follows it
+        row["next_at"] = sent.next_at
+    return number + tx.run(SQL.add_message, row)
 
 
 def removed_body(body: bytes, own_id: str) -> bytes:
@@ -279,6 +306,13 @@ def removed_body(body: bytes, own_id: str) -> bytes:
     event = sent["event"] | ({"logs": logs} if logs else {})
     taken_back = {"messageId": own_id, "removed": True, "removedMessageId": sent["messageId"], "event": event}
     return canonical_json(sent | taken_back)
+
+
+def _row_of(
+    event: OutboxEvent, own: str, number: int, kind: str, chain_id: str, now: float, body: bytes | None = None
+) -> dict[str, object]:
+    block = block_of(event.tx_at)
+    return _row(own, event.id, event.webhook, number, kind, chain_id, block, event.tx_hash, now, body)
 
 
 def _row(
@@ -295,6 +329,12 @@ def _row(
 ) -> dict[str, object]:
     made = Message(message, event, webhook, number, kind, PENDING, chain_id, block, tx_hash, now, 0, now, None, body)
     return msgspec.structs.asdict(made)
+
+
+def _release(one: Finished) -> dict[str, object]:
+    """The message that takes back one that was dropped while it was sent, and waited for the end of that attempt."""
+    sent = one.message
+    return {"webhook": sent.webhook, "event": sent.event, "until": sent.next_at, "now": one.attempt.at}
 
 
 async def state_of(access: Reader) -> DeliveryState:

@@ -34,8 +34,11 @@ where sequence > :sequence order by sequence limit :count;
 select is_removed, removals, tx_at, block_hash, tx_hash, detail from webhook_outbox where id = :id;
 
 -- Serves: webhooks that start at a block that was stored before.
--- name: address_number
-select id from address where address = :address;
+-- name: address_numbers
+select id from address where address = ?;
+
+-- postgres: address_numbers
+select a.id from unnest(?) as k(address) join address a on a.address = k.address;
 
 -- name: native_txs
 select tx_at from native_of where address = :id and tx_at >= :low and tx_at < :high;

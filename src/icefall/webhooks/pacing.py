@@ -6,7 +6,8 @@ more than a second. A webhook that becomes slow takes its open attempts along: h
 together, the places of those that answer are free again after that second.
 
 A webhook begins with one attempt, has twice as many after each message that is taken, and one again after a failure.
-While many webhooks of a kind have something to send, none has more than its share of the places.
+While many webhooks of a kind have something to send, none has more than its share of the places. One whose receiver
+asks for a pause has none until that is over, or until it has another receiver.
 """
 
 from collections import Counter, deque
@@ -14,6 +15,7 @@ from collections.abc import Iterable
 
 from icefall.webhooks.model import Webhook
 
+PAUSE_MAX_S = 60.0  # of all messages of a webhook; the one that the receiver refused waits for as long as it asked
 SLOW_S = 1.0  # an attempt that has no answer after so long makes its webhook slow
 _FAST_PART = 2  # one of so many places is for the attempts of fast webhooks
 _SLOW_PART = 4  # the same for those of slow ones; what is left is for attempts that were fast when they began
@@ -37,12 +39,24 @@ class Pacing:
         self._late_of: Counter[str] = Counter()  # the same, by webhook
         self._last: dict[str, int] = {}  # the newest attempt of each webhook
         self._newest = 0
+        self._pauses: dict[str, tuple[str, float]] = {}  # by webhook: the receiver that asked for it, and its end
+
+    def pause(self, webhook: Webhook, until: float, now: float) -> None:
+        """Begin no attempt for some time."""
+        self._pauses[webhook.id] = webhook.url, min(until, now + PAUSE_MAX_S)
+
+    def _is_paused(self, webhook: Webhook, now: float) -> bool:
+        url, end = self._pauses.get(webhook.id, ("", 0.0))
+        if url == webhook.url and now < end:
+            return True
+        self._pauses.pop(webhook.id, None)
+        return False
 
     def in_turn(self, webhooks: Iterable[Webhook], now: float) -> list[Webhook]:
         """The webhooks that may begin an attempt, of those that have something to send: fast ones first, of these those
         with the fewest attempts, and of these those whose last attempt began first."""
         self._note_slow(now)
-        due = list(webhooks)
+        due = [one for one in webhooks if not self._is_paused(one, now)]
         busy = {one.id for one in due} | self._open.keys()
         fast = len(busy & self._fast)
         for is_fast, count in ((True, fast), (False, len(busy) - fast)):

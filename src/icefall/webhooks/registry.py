@@ -148,11 +148,14 @@ class WebhookRegistry:
     async def has_secrets(self) -> bool:
         return bool(await self._reader.rows(SQL.any_webhook_secret))
 
-    async def put_secret(self, owner: str, value: bytes, now: float, expires: float) -> None:
-        """Store a new secret; those before expire then, and expired ones are deleted."""
+    async def put_secret(self, owner: str, value: bytes, now: float, expires: float, *, replaces: bool = True) -> None:
+        """Store a new secret; those before expire then, and expired ones are deleted. Not `replaces`: only if there is
+        none."""
 
         def change(tx: Transaction) -> None:
             tx.rows(SQL.lock_webhooks)
+            if not replaces and tx.rows(SQL.webhook_secrets, {"owner": owner}):
+                return
             tx.run(SQL.drop_webhook_secrets, {"owner": owner, "now": now})
             tx.run(SQL.expire_webhook_secrets, {"owner": owner, "expires": expires})
             known = tx.rows(SQL.webhook_secrets, {"owner": owner})

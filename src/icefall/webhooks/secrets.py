@@ -97,15 +97,24 @@ class WebhookSecrets:
         self._clock = clock
         self._opened: dict[tuple[str, bytes], bytes] = {}
 
+    async def ensure(self, owner: str) -> None:
+        """Make the first secret of an owner. If several calls do so at a time, the one that comes first stays: its
+        caller may have read it already."""
+        if not await self.valid(owner):
+            await self._make(owner, replaces=False)
+
     async def rotate(self, owner: str) -> bytes:
         """Make a new secret. The one before signs for some time too."""
+        return await self._make(owner, replaces=True)
+
+    async def _make(self, owner: str, *, replaces: bool) -> bytes:
         if not self._box.has_key():
             if await self._registry.has_secrets():
                 raise Unavailable("the key of webhooks is missing here: copy it from the machine that has it")
             self._box.create_key()
         value = secrets.token_bytes(SECRET_SIZE)
         now = self._clock()
-        await self._registry.put_secret(owner, self._box.seal(owner, value), now, now + OVERLAP_S)
+        await self._registry.put_secret(owner, self._box.seal(owner, value), now, now + OVERLAP_S, replaces=replaces)
         return value
 
     async def valid(self, owner: str) -> list[bytes]:

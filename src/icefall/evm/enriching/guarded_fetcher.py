@@ -25,7 +25,7 @@ from yarl import URL
 from icefall import __version__
 from icefall.evm.enriching.allowed_addresses import Lookup, SystemLookup, is_allowed, may_reach, networks
 from icefall.evm.enriching.kept_connections import Exchange, KeptConnections, noted_socket, read_rest
-from icefall.upstream.client import InvalidGzip, body_chunks
+from icefall.upstream.client import InvalidGzip, body_chunks, retry_after_s
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _THROTTLED = (429, 503)  # 503 only with a retry-after header
@@ -266,7 +266,7 @@ class GuardedFetcher:
         if status in _REDIRECTS and "location" in headers:
             return url.join(_url(headers["location"]))
         if status in _THROTTLED and (status == 429 or "retry-after" in headers):
-            after_s = min(_retry_after_s(headers.get("retry-after", "")), _RETRY_AFTER_MAX_S)
+            after_s = min(retry_after_s(headers), _RETRY_AFTER_MAX_S)
             raise Throttled(f"{url.origin()} answered {status}", after_s)
         if status != 200:
             raise FetchFailed(f"{url.origin()} answered {status}")
@@ -345,12 +345,8 @@ async def _posted(
 
 
 def _head_of(response: aiohttp.ClientResponse) -> PostAnswer:
-    return PostAnswer(response.status, _retry_after_s(response.headers.get("retry-after", "")))
+    return PostAnswer(response.status, retry_after_s(response.headers))
 
 
 def _origin(url: URL) -> str:
     return f"{url.scheme}://{url.raw_host}:{url.port}"
-
-
-def _retry_after_s(text: str) -> float:
-    return float(text[:9]) if text.isascii() and text.isdigit() else 0.0

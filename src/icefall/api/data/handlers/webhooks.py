@@ -70,8 +70,7 @@ async def create_webhook(
     owner = caller.get().key
     about = await _evm(body, chains) if body.event_type == EVM_ACTIVITY else await _primary(body, networks)
     await urls.check(body.url)
-    if not await secrets.valid(owner):
-        await secrets.rotate(owner)
+    await secrets.ensure(owner)
     webhook = Webhook(
         id=str(uuid4()),
         owner=owner,

@@ -182,6 +182,7 @@ def _internal(call: TreeCall | InternalRead, tx_hash: str) -> dict[str, Any]:
         "value": str(call.value),
         "gasUsed": str(call.gas_used),
         "gasLimit": str(gas),
+        "isReverted": call.is_reverted,
         "transactionHash": tx_hash,
     }
 

@@ -77,8 +77,10 @@ META = {"has_calls", "has_diffs", "chain_id", "first_block", "blockchain_id", "l
 
 
 def digests(path: Path, from_state: Collection[bytes] = ()) -> dict[str, str]:
-    """By table. Two stores that agree in all of them hold the same chain. `from_state`: tokens of which one of the
-    stores, at least, reads all balances from state: what is folded of them is left out, and since when."""
+    """Return the digest of each table. Two stores that agree in all of them hold the same chain.
+
+    `from_state`: tokens of which one of the stores, at least, reads all balances from state. What is folded of them is
+    left out, and since when."""
     with tables_of(path) as tables:
         return digests_of(tables, from_state)
 

@@ -159,8 +159,8 @@ class Tab:
 
 @contextmanager
 def tab(browser: Browser, *base_urls: str) -> Iterator[Tab]:
-    """At the first of the addresses; the page may call them all. Placeholders of what is loading do not pulse: to draw
-    that takes a tenth of the CPU."""
+    """Open a page at the first of the addresses, which may call all of them. Placeholders of what is loading do not
+    pulse: to draw that takes a tenth of the CPU."""
     size: ViewportSize = {"width": 1440, "height": 900}
     context = browser.new_context(viewport=size, accept_downloads=True, reduced_motion="reduce")
     page = context.new_page()

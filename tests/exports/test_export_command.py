@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.exports.test_tables_of_evm import ID, export, put_chain, rows_of
+from tests.exports.exported import ID, export, put_chain, rows_of
 from tests.observe.full_disk import small_files
 
 from icefall.exports.files import MANIFEST

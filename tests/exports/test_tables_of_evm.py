@@ -1,13 +1,10 @@
-"""`icefall export`: every row of the files equals the recorded chain, on both engines, and a run can be continued."""
+"""`icefall export`: every row of the files equals the recorded chain, on both engines and in every format."""
 
 import csv
-import hashlib
 import json
 import re
-import shutil
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -15,37 +12,21 @@ from typing import Any
 import duckdb
 import pytest
 from pyarrow import parquet
-from tests.api.data_scene import chain_id
 from tests.evm.naive import Item, naive
-from tests.evm.reading_scene import indexed
 from tests.evm.recordings import derived
+from tests.exports.exported import BY_NAME, CHAIN, ID, MESSAGE, export, put_chain, put_messages, rows_of, spans
 from tests.messages import logs
 from tests.postgres.server import new_prefix, server_url
 
 from icefall import cli
 from icefall.compose.exported_chains import opened_tables
 from icefall.compose.stores import Stores
-from icefall.evm.deriving.messages import messenger_event, messenger_row
 from icefall.evm.storing.store import store_path
 from icefall.exports import files, formats
-from icefall.exports.evm_tables import TABLES, EvmTables
-from icefall.exports.files import TableExport, Target
-from icefall.wire.evm.types import EventLog
+from icefall.exports.evm_tables import TABLES
 from icefall.wire.ids import id_text
 
-CHAIN = "berlin-1"
-BY_NAME = {table.name: table for table in TABLES}
-ID = chain_id(CHAIN)
 ROOT = Path(__file__).parents[2]
-MESSAGE = logs.Sample(b"\1" * 32, b"\2" * 32, 7, b"\3" * 20, b"\4" * 20, b"hello", fee_token=b"\5" * 20, fee=9)
-EVENTS = (
-    logs.sent(MESSAGE),
-    logs.raised(MESSAGE, 11),
-    logs.received(MESSAGE, b"\6" * 20, b"\7" * 20),
-    logs.failed(MESSAGE),
-    logs.executed(MESSAGE),
-    logs.receipt(MESSAGE, b"\7" * 20),
-)
 
 
 @pytest.fixture(scope="module")
@@ -54,41 +35,6 @@ def data_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     data_dir = put_chain(tmp_path_factory.mktemp("exported"))
     put_messages(data_dir)
     return data_dir
-
-
-def put_chain(folder: Path) -> Path:
-    path = store_path(folder / "data", ID)
-    path.parent.mkdir(parents=True)
-    shutil.copy(indexed(CHAIN).path, path)
-    return folder / "data"
-
-
-def put_messages(data_dir: Path) -> None:
-    """An event of each kind, in a transaction of its own: the recorded chain sends one message."""
-    with sqlite3.connect(store_path(data_dir, ID)) as writer:
-        txs = writer.execute("select tx_at from tx order by tx_at limit ?", (len(EVENTS),)).fetchall()
-        for number, ((tx_at,), (topics, data)) in enumerate(zip(txs, EVENTS, strict=True)):
-            event = messenger_event(tx_at & 0xFFFFFF, EventLog(logs.MESSENGER, topics, data, 500 + number))
-            assert event is not None
-            row = messenger_row(tx_at >> 24, event)
-            writer.execute(f"insert into messenger_event values ({', '.join('?' * len(row))})", row)
-    writer.close()
-
-
-def export(data_dir: Path, out: Path, *flags: str, chain: str = ID) -> int:
-    return cli.main(["export", f"--data-dir={data_dir}", f"--chain={chain}", f"--out={out}", *flags])
-
-
-def rows_of(out: Path, table: str) -> list[dict[str, str]]:
-    manifest = json.loads((out / ID / table / files.MANIFEST).read_text())
-    found = []
-    for file in manifest["files"]:
-        content = (out / ID / table / file["name"]).read_bytes()
-        assert (len(content), hashlib.sha256(content).hexdigest()) == (file["bytes"], file["sha256"])
-        rows = list(csv.DictReader(content.decode().splitlines()))
-        assert len(rows) == file["rows"]
-        found += rows
-    return found
 
 
 def hexed(value: bytes) -> str:
@@ -243,178 +189,6 @@ def test_formats_hold_the_same_values(file_format: str, data_dir: Path, tmp_path
                     assert value.strftime("%Y-%m-%dT%H:%M:%SZ") == shown[name]
                 else:
                     assert ("" if value is None else str(value).lower()) == shown[name].lower(), name
-
-
-def test_a_later_run_adds_what_is_new(data_dir: Path, tmp_path: Path) -> None:
-    flags = ("--table=blocks", "--partition=range:50")
-    assert export(data_dir, tmp_path, *flags, "--to=120") == 0
-    names = {path.name: path.stat().st_mtime_ns for path in (tmp_path / ID / "blocks").glob("*.csv")}
-    assert set(names) == {f"{ID}__blocks__{span}.csv" for span in ("0_49", "50_99", "100_120")}
-    assert export(data_dir, tmp_path, *flags) == 0
-    later = {path.name: path.stat().st_mtime_ns for path in (tmp_path / ID / "blocks").glob("*.csv")}
-    whole = {f"{ID}__blocks__{span}.csv" for span in ("0_49", "50_99")}
-    assert {name: later[name] for name in whole} == {name: names[name] for name in whole}
-    assert f"{ID}__blocks__100_120.csv" not in later
-    assert [int(row["number"]) for row in rows_of(tmp_path, "blocks")] == [
-        line.line["number"] for line in derived(CHAIN)
-    ]
-
-
-class Killed(Exception):
-    pass
-
-
-def test_a_run_that_was_killed_is_continued(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    flags = ("--table=blocks", "--partition=range:50")
-    written: list[Path] = []
-
-    class DyingWriter(formats.CsvWriter):
-        def __init__(self, path: Path, columns: Any) -> None:
-            written.append(path)
-            if len(written) == 3:
-                path.write_text("half a line")
-                raise Killed
-            super().__init__(path, columns)
-
-    monkeypatch.setitem(formats.FORMATS, "csv", DyingWriter)
-    with pytest.raises(Killed):
-        export(data_dir, tmp_path, *flags)
-    assert list((tmp_path / ID / "blocks").glob("*.tmp"))
-    assert export(data_dir, tmp_path, *flags) == 0
-    assert len(written) == len(set(written)) + 1  # the third alone was begun twice
-    assert not list((tmp_path / ID / "blocks").glob("*.tmp"))
-    assert len(rows_of(tmp_path, "blocks")) == len(derived(CHAIN))
-
-
-def test_the_manifest_lists_nothing_else_than_what_is_there_wherever_it_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also while a file is replaced by one of the same name, as those of tables that are written anew are."""
-    put_chain(tmp_path)
-    flags = ("--table=tokens",)
-    assert export(tmp_path / "data", tmp_path, *flags) == 0
-    count = len(rows_of(tmp_path, "tokens"))
-    with sqlite3.connect(store_path(tmp_path / "data", ID)) as writer:
-        writer.execute("update token set name = 'another and longer name'")
-    writer.close()
-    real, left = files._replace, 0
-
-    def dying(path: Path, content: bytes) -> None:
-        nonlocal left
-        if not left:
-            raise Killed
-        left -= 1
-        real(path, content)
-
-    for steps in (0, 1):
-        left = steps
-        monkeypatch.setattr(files, "_replace", dying)
-        with pytest.raises(Killed):
-            export(tmp_path / "data", tmp_path, *flags)
-        assert len(rows_of(tmp_path, "tokens")) in (0, count)  # compares digests
-    monkeypatch.setattr(files, "_replace", real)
-    assert export(tmp_path / "data", tmp_path, *flags) == 0
-    assert {row["name"] for row in rows_of(tmp_path, "tokens")} == {"another and longer name"}
-
-
-class Interrupting:
-    """A reader that calls a function after its first piece of rows, as a rollback may happen then."""
-
-    def __init__(self, reader: Any, statement: str, happen: Callable[[], None]) -> None:
-        self._reader = reader
-        self._statement = statement
-        self._happen: Iterator[Callable[[], None]] = iter([happen])
-
-    def read(self, statement: str, params: Any = ()) -> list[Any]:
-        rows: list[Any] = self._reader.read(statement, params)
-        if statement == self._statement:
-            next(self._happen, lambda: None)()
-        return rows
-
-
-def test_a_file_is_of_one_history(tmp_path: Path) -> None:
-    put_chain(tmp_path)
-    path = store_path(tmp_path / "data", ID)
-
-    def roll_back() -> None:
-        with sqlite3.connect(path) as writer:
-            writer.execute("insert or replace into meta values ('rollbacks', '7')")
-            writer.execute("update block set hash = x'aa' where number = 20")
-        writer.close()
-
-    reader = Stores(tmp_path / "data").chain_blocking_reader(ID)
-    assert reader is not None
-    table = BY_NAME["blocks"]
-    target = Target(tmp_path, "csv", "range:50", formats.CsvWriter)
-    interrupted: Any = Interrupting(reader, table.statement, roll_back)
-    ((file, was_there),) = TableExport(EvmTables(interrupted, ID), table, target).run([(0, 49)])
-    reader.close()
-    assert (file.rows, was_there) == (50, False)
-    assert rows_of(tmp_path, "blocks")[20]["hash"] == "0xaa"
-
-
-def test_a_file_whose_last_block_was_replaced_is_written_again(tmp_path: Path) -> None:
-    put_chain(tmp_path)
-    flags = ("--table=blocks", "--partition=range:50", "--to=99")
-    assert export(tmp_path / "data", tmp_path, *flags) == 0
-    with sqlite3.connect(store_path(tmp_path / "data", ID)) as writer:
-        writer.execute("update block set hash = x'bb' where number = 99")
-    writer.close()
-    assert export(tmp_path / "data", tmp_path, *flags) == 0
-    assert rows_of(tmp_path, "blocks")[99]["hash"] == "0xbb"
-
-
-def test_two_exports_of_a_table_do_not_write_at_once(
-    data_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The second one would remove or cut what the first one is writing."""
-    with opened_tables(Stores(data_dir), ID) as chain:
-        target = Target(tmp_path, "csv", "range:50", formats.CsvWriter)
-        first = TableExport(chain, BY_NAME["blocks"], target).run([(0, 49), (50, 99)])
-        next(first)
-        flags = ("--table=blocks", "--partition=range:50")
-        assert export(data_dir, tmp_path, *flags) == 1
-        assert "another icefall export writes to" in capsys.readouterr().err
-        assert export(data_dir, tmp_path, "--table=transactions") == 0
-        assert [was_there for _, was_there in first] == [False]
-    assert export(data_dir, tmp_path, *flags) == 0
-    assert spans(tmp_path)[:2] == [(0, 49), (50, 99)]
-
-
-def spans(out: Path, table: str = "blocks") -> list[tuple[int, int]]:
-    manifest = json.loads((out / ID / table / files.MANIFEST).read_text())
-    assert {file["name"] for file in manifest["files"]} == {path.name for path in (out / ID / table).glob("*.csv")}
-    return [(file["firstBlock"], file["lastBlock"]) for file in manifest["files"]]
-
-
-@pytest.mark.parametrize("asked", [(), ("--to=40",)])
-def test_files_of_blocks_that_were_rolled_back_are_gone(asked: tuple[str, ...], tmp_path: Path) -> None:
-    """Also where the chain has fewer blocks now, or fewer are asked for: their rows are of no chain."""
-    put_chain(tmp_path)
-    flags = ("--table=blocks", "--partition=range:50")
-    assert export(tmp_path / "data", tmp_path, *flags, "--to=120") == 0
-    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 120)]
-    with sqlite3.connect(store_path(tmp_path / "data", ID)) as writer:
-        writer.execute("delete from block where number > 60")
-    writer.close()
-    assert export(tmp_path / "data", tmp_path, *flags, *asked) == 0
-    assert spans(tmp_path) == ([(0, 49)] if asked else [(0, 49), (50, 60)])
-    assert len(rows_of(tmp_path, "blocks")) == (50 if asked else 61)
-
-
-def test_fewer_blocks_asked_for_take_nothing_away(data_dir: Path, tmp_path: Path) -> None:
-    """A file that holds more than is asked for stays; one that overlaps is written with all blocks of both."""
-    flags = ("--table=blocks", "--partition=range:50")
-    assert export(data_dir, tmp_path, *flags, "--to=120") == 0
-    assert export(data_dir, tmp_path, *flags, "--from=10", "--to=70") == 0
-    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 120)]
-    assert export(data_dir, tmp_path, *flags, "--from=110", "--to=130") == 0
-    assert spans(tmp_path) == [(0, 49), (50, 99), (100, 130)]
-    assert [int(row["number"]) for row in rows_of(tmp_path, "blocks")] == list(range(131))
-    whole = ("--table=token_balance_changes",)
-    assert export(data_dir, tmp_path, *whole) == 0
-    assert export(data_dir, tmp_path, *whole, "--to=120") == 0
-    assert spans(tmp_path, "token_balance_changes") == [(0, 120)]
 
 
 def test_the_store_is_not_mapped_into_the_memory_of_the_command(data_dir: Path) -> None:

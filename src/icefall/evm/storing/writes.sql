@@ -342,8 +342,9 @@ insert into unclaimed_slot (token, key, block, word) values (?, ?, ?, ?);
 
 -- What the slot held before its first word, which is stored after this.
 -- name: put_unclaimed_start
-insert into unclaimed_slot (token, key, block, word) select ?1, ?2, ?3, ?4
-where not exists (select 1 from unclaimed_slot where token = ?1 and key = ?2);
+insert into unclaimed_slot (token, key, block, word)
+select n.* from (select ? as token, ? as key, ? as block, ? as word) n
+where not exists (select 1 from unclaimed_slot u where u.token = n.token and u.key = n.key);
 
 -- postgres: put_unclaimed_start
 insert into unclaimed_slot (token, key, block, word) select n.*

@@ -322,6 +322,14 @@ def _addresses() -> list[bytes]:
     return list(seen)
 
 
+def _read_addresses(every: int) -> list[bytes]:
+    """Return some of the addresses, and always two that received a batch of ERC-1155 in the middle of which a page may
+    end."""
+    batches = (one for block in derived(CHAIN) for one in block.rows.erc1155_transfers if one.position >= 3)
+    receivers = list(dict.fromkeys(one.to for one in batches))
+    return list(dict.fromkeys((*_addresses()[::every], *receivers[-2:])))
+
+
 def _spans(rows: Sequence[Any]) -> Iterator[PageRange]:
     yield PageRange()
     yield PageRange(3, 30)
@@ -349,7 +357,7 @@ async def _read(store: Store, every: int) -> Outcomes:
             await transfers.message(at), await chain.txs_of_block(tx.location.block_number, None, 5),
             await transfers.internals_of_tx(at, 0, 3),
         ]  # fmt: skip
-    for address in _addresses()[::every]:
+    for address in _read_addresses(every):
         await check_forms(store, address)
         found[f"address {address.hex()}"] = await _of_address(
             address, tip.number, chain, lists, transfers, tokens, balances, enriched

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -130,3 +130,15 @@ def network_scene(recording: str, directory: Path, *settings: str) -> Iterator[N
         yield scene
     finally:
         scene.close()
+
+
+def walked(get: Callable[[str], Any], target: str, key: str, size: int) -> list[Any]:
+    """Return the items of all pages of a list. `target` ends where its next parameter begins."""
+    found: list[Any] = []
+    token = ""
+    while True:
+        page = get(f"{target}pageSize={size}{token}")
+        found += page[key]
+        if "nextPageToken" not in page:
+            return found
+        token = f"&pageToken={page['nextPageToken']}"

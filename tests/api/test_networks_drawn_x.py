@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.api.networks_naive import Made, Moved, NaiveNetwork
-from tests.api.networks_scene import NOW, asked, networks_app
+from tests.api.networks_scene import NOW, asked, networks_app, walked
 from tests.api.test_networks_x import check_tx, check_utxo
 from tests.xchain.stored import Step, StoredChain, history
 from tests.xchain.wallet import NOW_S
@@ -104,13 +104,7 @@ class Scene:
         return answer
 
     def walked(self, target: str, key: str, size: int) -> list[Any]:
-        found, token = [], ""
-        while True:
-            page = self.get(f"{target}pageSize={size}{token}")
-            found += page[key]
-            if "nextPageToken" not in page:
-                return found
-            token = f"&pageToken={page['nextPageToken']}"
+        return walked(self.get, target, key, size)
 
     def close(self) -> None:
         self.store.close()

@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
-from tests.api.networks_scene import asked, networks_app
+from tests.api.networks_scene import asked, networks_app, walked
 from tests.pchain.drawing import C_CHAIN, X_CHAIN
 from tests.pchain.drawn_chains import DrawnChain
 from tests.pchain.drawn_foreign import ForeignOutputs
@@ -129,14 +129,7 @@ class DrawnNetwork:
         return answer
 
     def walked(self, target: str, key: str, size: int) -> list[Any]:
-        found: list[Any] = []
-        token = ""
-        while True:
-            page = self.get(f"{target}pageSize={size}{token}")
-            found += page[key]
-            if "nextPageToken" not in page:
-                return found
-            token = f"&pageToken={page['nextPageToken']}"
+        return walked(self.get, target, key, size)
 
     def close(self) -> None:
         self.store.close()

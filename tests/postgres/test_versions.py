@@ -128,15 +128,17 @@ async def test_a_session_that_was_ended_is_replaced(kit: PostgresKit) -> None:
 
 @awaited
 async def test_a_check_that_takes_too_long_is_given_up(kit: PostgresKit, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(postgres_version, "_LIMIT_S", 0.1)
     now = [0.0]
     kit.pool.versions._clock = lambda: now[0]
     kit.open(V1, exclusive=True)
     reader = kit.reader()
     first = await reader.current_version()
+    assert first is not None
     async with await psycopg.AsyncConnection.connect(server_url()) as locked:
         await locked.execute(f"lock table {kit.schema}.schema_version in access exclusive mode")
-        assert set(await asyncio.gather(reader.current_version(), reader.current_version())) == {None}
+        with monkeypatch.context() as locked_only:  # the other checks may take long on a busy machine
+            locked_only.setattr(postgres_version, "_LIMIT_S", 0.1)
+            assert set(await asyncio.gather(reader.current_version(), reader.current_version())) == {None}
     now[0] += 10
     assert await reader.current_version() == first
 

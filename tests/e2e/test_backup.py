@@ -107,7 +107,7 @@ def test_what_delivery_has_read_is_copied_before_what_it_reads(tmp_path: Path) -
     made = ("access.sqlite", "chains/1.sqlite", "node.sqlite")
     for name in made:
         with closing(sqlite3.connect(tmp_path / name)) as store:
-            store.execute("create table a (b)")
+            store.execute("create table meta (name, value)")
     lines: list[str] = []
     back_up(tmp_path, tmp_path.with_name("copy"), lambda line: lines.append(str(line)))
     copied = [line.split(": ")[0] for line in lines]

@@ -2,6 +2,7 @@
 process."""
 
 import asyncio
+import shutil
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -115,12 +116,14 @@ class Scene:
         self.outbox = Outbox(ID, self.registry, lambda: self.now)
         self.store = ChainStore(self.stores.chain_store(ID), [self.outbox], 0, self.outbox.prepare)
 
-    async def forget(self) -> None:
-        """Delete the store of the chain, as `icefall forget` does, and open an empty one."""
+    async def forget(self, copy: Path | None = None) -> None:
+        """Delete the store of the chain, as `icefall forget` does, and open an empty one, or a copy in its place."""
         self.store.close()
         self.chain.reader.close()
         for path in (self.folder / "chains").glob(f"{ID}.sqlite*"):
             path.unlink()
+        if copy is not None:
+            shutil.copy(copy, self.folder / "chains")
         self.open_chain()
 
     async def put(self, rows: Sequence[BlockRows]) -> None:

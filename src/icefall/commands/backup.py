@@ -22,10 +22,13 @@ from typing import BinaryIO
 import msgspec
 
 from icefall import __version__
+from icefall.access.store import store_path
 from icefall.compose.stores import copy_store, store_paths
 from icefall.config.values import bare
 from icefall.db.engine import StoreError
 from icefall.errors import StartRefused
+from icefall.webhooks.outbox import SQL as OUTBOX
+from icefall.webhooks.outbox import new_outbox_id
 from icefall.webhooks.secrets import KEY_NAME
 
 MANIFEST = "backup.json"
@@ -66,7 +69,8 @@ def back_up(data_dir: Path, target: Path, report: Callable[[str], object]) -> st
         for path in stores:
             copy = partial / path.relative_to(data_dir)
             copy.parent.mkdir(mode=0o700, exist_ok=True)
-            report(f"{path.relative_to(data_dir)}: {copy_store(path, copy) / 1e6:,.1f} MB")
+            size = copy_store(path, copy) if path == store_path(data_dir) else _copy_with_outbox(path, copy)
+            report(f"{path.relative_to(data_dir)}: {size / 1e6:,.1f} MB")
             copy.chmod(0o600)
         for path in (*sorted((data_dir / "staking").glob("*")), data_dir / KEY_NAME, data_dir / _CONFIG):
             name = path.relative_to(data_dir)
@@ -82,6 +86,13 @@ def back_up(data_dir: Path, target: Path, report: Callable[[str], object]) -> st
             shutil.rmtree(partial, ignore_errors=True)
         raise StartRefused(f"the backup failed and nothing of it is kept: {error}") from error
     return f"{len(files)} files, {sum(file.size for file in files) / 1e6:,.1f} MB, in {target}"
+
+
+def _copy_with_outbox(path: Path, copy: Path) -> int:
+    """Copy a store and give the outbox of the copy an ID of its own. The access store says how far an outbox was
+    delivered, by its ID. Where a copy is put back alone, its next events have numbers that were delivered already: with
+    another ID it is read from its beginning, and what was sent is not sent again."""
+    return copy_store(path, copy, OUTBOX.renew_outbox_id, {"value": new_outbox_id()})
 
 
 def restore(source: Path, data_dir: Path) -> str:

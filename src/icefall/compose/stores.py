@@ -20,7 +20,7 @@ from icefall.config.settings import Config
 from icefall.db import sqlite
 from icefall.db.changes import StoreVersion, unknown_version
 from icefall.db.disk import StoreLock
-from icefall.db.engine import BlockingReader, MigratedReader, Store
+from icefall.db.engine import BlockingReader, MigratedReader, StatementParams, Store
 from icefall.db.migrate import load_schema
 from icefall.db.replicas import Replicas
 from icefall.db.sqlite import SqliteReader, SqliteStore
@@ -332,9 +332,9 @@ def chain_files(data_dir: Path, chain_id: str) -> list[Path]:
     return [Path(f"{path}{ending}") for ending in ("", "-wal", "-shm")]
 
 
-def copy_store(path: Path, target: Path) -> int:
-    """A consistent copy of a store that may be in use; its size."""
-    return sqlite.copy_store(path, target)
+def copy_store(path: Path, target: Path, change: str = "", params: StatementParams = ()) -> int:
+    """Make a consistent copy of a store that may be in use, and return its size. `change`: run in the copy."""
+    return sqlite.copy_store(path, target, change, params)
 
 
 class _LockedFile(SqliteStore):

@@ -278,8 +278,9 @@ def file_size(path: Path) -> int:
     return sum(one.stat().st_size for one in (path, Path(f"{path}-wal")) if one.exists())
 
 
-def copy_store(source: Path, target: Path) -> int:
-    """A copy of a store at one moment, also while another process writes it; its size. StoreError where that fails."""
+def copy_store(source: Path, target: Path, change: str = "", params: StatementParams = ()) -> int:
+    """Copy a store as it is at one moment, also while another process writes it, and return the size of the copy.
+    `change`: a statement that is run in the copy. StoreError where that fails."""
     try:
         with (
             closing(_connect(source, writable=False)) as store,
@@ -287,6 +288,8 @@ def copy_store(source: Path, target: Path) -> int:
         ):
             store.backup(copy)  # all pages in one step: readers see one moment, and do not hold up the writer
             copy.execute(f"pragma application_id = {APPLICATION_ID}")  # whole, whatever the page said at that moment
+            if change:
+                copy.execute(change, params)
             copy.execute("pragma wal_checkpoint(truncate)").fetchone()
         return target.stat().st_size
     except sqlite3.Error as error:

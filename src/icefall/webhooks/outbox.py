@@ -145,7 +145,7 @@ class Outbox:
 
 def put_events(tx: Transaction, events: Sequence[Event], now: int) -> None:
     if not tx.rows(SQL.outbox_id):
-        tx.run(SQL.put_outbox_id, {"value": secrets.token_hex(8)})
+        tx.run(SQL.put_outbox_id, {"value": new_outbox_id()})
     rows = [
         {
             "id": event.id,
@@ -160,6 +160,11 @@ def put_events(tx: Transaction, events: Sequence[Event], now: int) -> None:
         for sequence, event in enumerate(events, _newest(tx) + 1)
     ]
     tx.run_many(SQL.put_event, rows)
+
+
+def new_outbox_id() -> str:
+    """Return an ID that no outbox had before: those who deliver read an outbox with another ID from its beginning."""
+    return secrets.token_hex(8)
 
 
 def _newest(tx: Transaction) -> int:

@@ -25,6 +25,10 @@ select value from meta where name = 'webhook_outbox';
 -- name: put_outbox_id
 insert into meta (name, value) values ('webhook_outbox', :value) on conflict (name) do nothing;
 
+-- In the copy of a store that a backup makes.
+-- name: renew_outbox_id
+update meta set value = :value where name = 'webhook_outbox';
+
 -- Serves: delivery.
 -- name: events_after
 select id, sequence, webhook, tx_at, block_hash, tx_hash, removals, is_removed from webhook_outbox

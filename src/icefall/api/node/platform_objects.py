@@ -12,7 +12,7 @@ from icefall.api.node.platform_upstream import Observed
 from icefall.api.node.schema.avm import UtxoReference
 from icefall.api.node.schema.platform import SubnetDetails
 from icefall.api.node.schema.validators import AnyValidatorRow, L1ValidatorDetails, SetMember
-from icefall.pchain.object_cache import ObjectCache
+from icefall.xchain.object_cache import ObjectCache
 
 _OBJECTS_MAX = 4096  # subnets, and validators of L1s
 _ROWS_MAX = 8192  # validators and delegators of all lists together

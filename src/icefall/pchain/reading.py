@@ -74,7 +74,6 @@ class PlatformReader:
         self.parameters = parameters
         self._ledger = LastRead(version, self._read_ledger)
         self._sets: OrderedDict[tuple[bytes, int], Members] = OrderedDict()
-        self._blocks: ObjectCache[int, bytes] = ObjectCache(version, CACHED_MAX)  # by height
         self._txs: ObjectCache[bytes, StoredTx] = ObjectCache(version, CACHED_MAX)
         self._outputs = OutputsCache(version, CACHED_MAX)
 
@@ -103,16 +102,8 @@ class PlatformReader:
         """The bytes of a block without its proposer's wrapping."""
         if height > NEWEST:
             return None
-        cached = self._blocks.now()
-        known = cached.get(height)
-        if known is not None:
-            return known
         rows = await self._rows(SQL.block_at, {"height": height})
-        if not rows:
-            return None
-        raw: bytes = rows[0][0]
-        self._blocks.put(cached, height, raw, len(raw) + OVERHEAD)
-        return raw
+        return rows[0][0] if rows else None
 
     async def block(self, block_id: bytes) -> bytes | None:
         rows = await self._rows(SQL.block, {"block_id": block_id})

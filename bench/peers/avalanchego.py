@@ -73,24 +73,29 @@ def _grow(node: GoNode) -> str:
     return issue(node, transfer(produced(tx)[0], OUTPUTS))
 
 
-def _calls(txid: str) -> list[NodeCall]:
-    x, index, health = "/ext/bc/X", "/ext/index/X/block", "/ext/health"
-    owner: dict[str, Any] = {"addresses": [ADDRESS_TEXT], "limit": OUTPUTS}
-    held: dict[str, Any] = {"address": ADDRESS_TEXT, "assetID": "AVAX"}
+def _calls() -> list[NodeCall]:
+    index, health = "/ext/index/X/block", "/ext/health"
     one: dict[str, Any] = {"index": "40", "encoding": "hex"}
     many: dict[str, Any] = {"startIndex": "1", "numToFetch": "64", "encoding": "hex"}
     return [
         NodeCall("health.liveness", health, call("health.liveness"), 1.2),
         NodeCall("health.health", health, call("health.health"), 1.0),
-        NodeCall("avm.getHeight", x, call("avm.getHeight", {}), 1.3),
-        NodeCall("avm.getTx hex", x, call("avm.getTx", {"txID": txid, "encoding": "hex"}), 1.2),
-        NodeCall("avm.getTx json", x, call("avm.getTx", {"txID": txid, "encoding": "json"}), 0.8),
-        NodeCall("avm.getUTXOs (10)", x, call("avm.getUTXOs", owner), 0.8),
-        NodeCall("avm.getBalance", x, call("avm.getBalance", held), 0.8),
-        NodeCall("avm.getBlockByHeight", x, call("avm.getBlockByHeight", {"height": "40", "encoding": "hex"}), 1.2),
         NodeCall("index.getContainerByIndex", index, call("index.getContainerByIndex", one), 1.2),
         NodeCall("index.getContainerRange (64)", index, call("index.getContainerRange", many), 0.3),
     ]
+
+
+def _asset_calls(txid: str) -> list[FirstCall]:
+    blocks = [{"height": str(height), "encoding": "hex"} for height in range(40, BLOCKS)]
+    rows: list[tuple[str, str, list[dict[str, Any]], float]] = [
+        ("getHeight", "getHeight", [{}], 1.3),
+        ("getTx hex", "getTx", [{"txID": txid, "encoding": "hex"}], 1.2),
+        ("getTx json", "getTx", [{"txID": txid, "encoding": "json"}], 0.8),
+        ("getUTXOs (10)", "getUTXOs", [{"addresses": [ADDRESS_TEXT], "limit": OUTPUTS}], 0.8),
+        ("getBalance", "getBalance", [{"address": ADDRESS_TEXT, "assetID": "AVAX"}], 0.8),
+        ("getBlockByHeight", "getBlockByHeight", blocks, 1.2),
+    ]
+    return [FirstCall(f"avm.{label}", "/ext/bc/X", f"avm.{method}", params, aim) for label, method, params, aim in rows]
 
 
 class PlatformHistory(NamedTuple):
@@ -143,12 +148,9 @@ def _platform_calls(of: PlatformHistory) -> list[FirstCall]:
     return [FirstCall(f"platform.{label}", "/ext/bc/P", f"platform.{method}", ps, 1.0) for label, method, ps in rows]
 
 
-def _repeated(of: PlatformHistory) -> list[NodeCall]:
-    """The first of each of these questions again and again, which a kept result may answer."""
-    return [
-        NodeCall(f"{one.label}, again", one.path, call(one.method, one.params[0]), one.aim)
-        for one in _platform_calls(of)
-    ]
+def _repeated(calls: list[FirstCall]) -> list[NodeCall]:
+    """The first of each of these questions again and again, which a kept result may answer (of P: X keeps none)."""
+    return [NodeCall(f"{one.label}, again", one.path, call(one.method, one.params[0]), one.aim) for one in calls]
 
 
 def run() -> None:
@@ -168,7 +170,8 @@ def run() -> None:
             print(f"peers.avalanchego: {version} and Icefall, which follows it, with {height} X-Chain blocks;")
             print("  one worker, keep-alive connections on loopback; CPU of the server in us per request")
             print(f"  {'call':<40}{'Go node':>9}{'Icefall':>9}{'ratio':>8}{'aim':>7}")
-            calls: list[NodeCall | FirstCall] = [*_platform_calls(platform), *_repeated(platform), *_calls(txid)]
+            firsts = [*_platform_calls(platform), *_asset_calls(txid)]
+            calls: list[NodeCall | FirstCall] = [*firsts, *_repeated(firsts), *_calls()]
             for one in calls:
                 _compare(node, server, one)
 

@@ -33,7 +33,7 @@ from icefall.wire.pvm.types import PlatformTx
 from icefall.wire.text import bech32
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists, put_outputs
-from icefall.xchain.store import AssetChainReader
+from icefall.xchain.reading import AssetChainReader
 from icefall.xchain.vertices import VertexLists
 
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))

@@ -156,7 +156,7 @@ async def ask(app: AsgiApp, method: str, params: Any) -> tuple[int, str]:
     return await send(app, json.dumps(call).encode())
 
 
-async def send(app: AsgiApp, body: bytes) -> tuple[int, str]:
+async def send(app: AsgiApp, body: bytes, path: str = "/ext/bc/P") -> tuple[int, str]:
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
@@ -166,6 +166,6 @@ async def send(app: AsgiApp, body: bytes) -> tuple[int, str]:
         sent.append(message)
 
     headers = [(b"host", b"127.0.0.1:9650"), (b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/ext/bc/P", "query_string": b"", "headers": headers}
+    scope = {"type": "http", "method": "POST", "path": path, "query_string": b"", "headers": headers}
     await app(scope, receive, reply)
     return sent[0]["status"], sent[1]["body"].decode()

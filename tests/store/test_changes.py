@@ -11,7 +11,7 @@ from icefall.db.changes import ChangeCount, LastRead, StoreVersion, unknown_vers
 from icefall.db.engine import Transaction
 from icefall.db.sqlite import SqliteReader, SqliteStore
 from icefall.node.store import PACKAGE, SQL
-from icefall.pchain.object_cache import ObjectCache
+from icefall.xchain.object_cache import ObjectCache
 
 
 def _put(tx: Transaction, value: str) -> None:

@@ -24,7 +24,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "upstream": SHARED | {"wire"},
     "node": INNER,
     "xchain": INNER,
-    "pchain": INNER | {"xchain"},  # the lists of unspent outputs have one form
+    "pchain": INNER | {"xchain"},  # the lists of unspent outputs have one form, and are kept in one way
     "evm": INNER,
     "metrics": INNER | {"evm"},
     "access": INNER,

@@ -23,7 +23,8 @@ from icefall.wire.ids import input_id
 from icefall.wire.text import checksum_hex
 from icefall.xchain.execute import verify_block
 from icefall.xchain.paging import OwnUtxos, UtxoCursor, page_of
-from icefall.xchain.store import NEWEST, AssetChainReader
+from icefall.xchain.reading import AssetChainReader
+from icefall.xchain.store import NEWEST
 
 SEED = 20261115
 BLOCKS = int(os.environ.get("ICEFALL_FUZZ_CASES", "60"))

@@ -11,6 +11,7 @@ from icefall.api.http.app import App
 from icefall.api.http.assemble import Mount
 from icefall.api.http.row import NODE
 from icefall.api.node.addresses import AddressParser
+from icefall.api.node.asset_objects import AssetObjects
 from icefall.api.node.endpoints import INDEX, X
 from icefall.api.node.handlers.index import ContainerCache
 from icefall.api.node.platform_endpoints import P
@@ -37,7 +38,7 @@ from icefall.webhooks.model import PRIMARY
 from icefall.wire.avm.json import ChainNaming
 from icefall.wire.ids import EMPTY_ID, PLATFORM_CHAIN, id_text, network_name
 from icefall.xchain.model import ChainView
-from icefall.xchain.store import AssetChainReader
+from icefall.xchain.reading import AssetChainReader
 
 
 def node_app(config: Config) -> App:
@@ -95,6 +96,7 @@ def _mounts(
             AssetChainReader: AssetChainReader(store, spec.chain.chain_id, version),
             ChainView: spec.view,
             AddressParser: AddressParser(chains, spec.chain.chain_id, naming.chain, naming.hrp),
+            AssetObjects: AssetObjects(version),
         }
         mounts.append(Mount(X, _paths(spec.chain), services, _closed(followed, spec.chain)))
     x_chain_id = network.genesis.x_chain_id

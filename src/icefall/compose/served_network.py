@@ -17,7 +17,7 @@ from icefall.wire.ids import FUJI_ID, MAINNET_ID, PLATFORM_CHAIN, id_text, netwo
 from icefall.wire.pvm.codec import unpack_genesis
 from icefall.xchain.listing import AssetChainLists, first_at
 from icefall.xchain.outputs import OutputLists
-from icefall.xchain.store import AssetChainReader
+from icefall.xchain.reading import AssetChainReader
 from icefall.xchain.vertices import VertexLists
 
 _NAMES = {MAINNET_ID: "mainnet", FUJI_ID: "fuji"}

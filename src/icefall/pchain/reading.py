@@ -11,17 +11,16 @@ from icefall.db.statements import load
 from icefall.errors import Unavailable
 from icefall.pchain.fees import FeeState
 from icefall.pchain.model import DELEGATORS, ChainRow, L1Validator, PlatformStaker, Priority, Subnet
-from icefall.pchain.object_cache import ObjectCache
 from icefall.pchain.parameters import PlatformParameters
 from icefall.pchain.stakers import Members
 from icefall.pchain.store import l1_validator_of_row, staker_of_row, subnet_of, unpacked_members, unsigned, whole_sum
 from icefall.wire.ids import EMPTY_ID
 from icefall.wire.pvm.codec import unpack_utxo
+from icefall.xchain.object_cache import ObjectCache
+from icefall.xchain.reading import CACHED_MAX, OVERHEAD, OutputsCache
 from icefall.xchain.store import NEWEST, StoredUtxo
 
 _SETS_MAX = 64  # validator sets that a worker keeps
-_CACHED_MAX = 2 << 20  # bytes of blocks, of transactions and of lists of outputs that it keeps, each
-_OVERHEAD = 200  # bytes of one of them besides what is stored, roughly
 SQL = load("icefall.pchain", "reading.sql")
 _StakeKey = tuple[bool, int, int, bytes, int]  # the order of stakers, then of their outputs
 
@@ -75,9 +74,8 @@ class PlatformReader:
         self.parameters = parameters
         self._ledger = LastRead(version, self._read_ledger)
         self._sets: OrderedDict[tuple[bytes, int], Members] = OrderedDict()
-        self._blocks: ObjectCache[int, bytes] = ObjectCache(version, _CACHED_MAX)  # by height
-        self._txs: ObjectCache[bytes, StoredTx] = ObjectCache(version, _CACHED_MAX)
-        self._outputs: ObjectCache[tuple[bytes, int, int], list[StoredUtxo]] = ObjectCache(version, _CACHED_MAX)
+        self._txs: ObjectCache[bytes, StoredTx] = ObjectCache(version, CACHED_MAX)
+        self._outputs = OutputsCache(version, CACHED_MAX)
 
     async def _rows(self, statement: str, params: StatementParams = ()) -> list[Row]:
         if self._reader is None:
@@ -104,16 +102,8 @@ class PlatformReader:
         """The bytes of a block without its proposer's wrapping."""
         if height > NEWEST:
             return None
-        cached = self._blocks.now()
-        known = cached.get(height)
-        if known is not None:
-            return known
         rows = await self._rows(SQL.block_at, {"height": height})
-        if not rows:
-            return None
-        raw: bytes = rows[0][0]
-        self._blocks.put(cached, height, raw, len(raw) + _OVERHEAD)
-        return raw
+        return rows[0][0] if rows else None
 
     async def block(self, block_id: bytes) -> bytes | None:
         rows = await self._rows(SQL.block, {"block_id": block_id})
@@ -129,22 +119,20 @@ class PlatformReader:
             return None
         raw, is_committed, height = rows[0]
         stored = StoredTx(raw, bool(is_committed), height)
-        self._txs.put(cached, txid, stored, len(raw) + _OVERHEAD)
+        self._txs.put(cached, txid, stored, len(raw) + OVERHEAD)
         return stored
 
     # -- outputs --------------------------------------------------------------------------------------------------
 
     async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
-        """Unspent outputs of an address, newest first. The list may be given again, and is never changed."""
+        """Unspent outputs of an address, newest first."""
         cached = self._outputs.now()
-        key = address, below, limit
+        key = b"", address, below, limit
         known = cached.get(key)
         if known is not None:
             return known
-        rows = await self._rows(SQL.utxos_of_address, {"address": address, "below": below, "limit": limit})
-        found = [StoredUtxo(*row) for row in rows]
-        self._outputs.put(cached, key, found, sum([len(utxo.raw) for utxo in found]) + _OVERHEAD * (len(found) + 1))
-        return found
+        params = {"address": address, "below": below, "limit": limit}
+        return self._outputs.put_rows(cached, key, await self._rows(SQL.utxos_of_address, params))
 
     async def stakes(self, addresses: Iterable[bytes], *, validators_only: bool) -> list[bytes]:
         """Outputs at stake that name one of the addresses: of current stakers in their order, then of pending ones."""
@@ -164,8 +152,13 @@ class PlatformReader:
 
     async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
         """What another chain has exported to this one and was not imported yet, newest first."""
-        key = {"destination": EMPTY_ID, "source": source, "address": address, "below": below, "limit": limit}
-        return [StoredUtxo(*row) for row in await self._rows(SQL.atomic_of_address, key)]
+        cached = self._outputs.now()
+        key = source, address, below, limit
+        known = cached.get(key)
+        if known is not None:
+            return known
+        params = {"destination": EMPTY_ID, "source": source, "address": address, "below": below, "limit": limit}
+        return self._outputs.put_rows(cached, key, await self._rows(SQL.atomic_of_address, params))
 
     async def atomic_position(self, source: bytes, address: bytes, utxo_id: bytes) -> int | None:
         key = {"destination": EMPTY_ID, "source": source, "address": address, "utxo_id": utxo_id}

@@ -1,7 +1,7 @@
 """The right to spend: whether signatures give it, and what one address may spend of a set of UTXOs."""
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from icefall.wire import keys
 from icefall.wire.avm.types import Owners, TransferOutput
@@ -77,12 +77,13 @@ _TRANSFER = TransferOutput.type_id.to_bytes(4, "big")
 _unpack = struct.Struct(">2x32sI32s4xQQ4xI").unpack_from
 
 
-def spendable(utxos: Iterable[bytes], now_s: int, *, partial: bool) -> list[tuple[bytes, int, bytes, int]]:
-    """(asset ID, amount, txid, output index) of each UTXO that counts."""
-    found = []
+def owned_amounts(utxos: Iterable[bytes], *, partial: bool) -> Iterator[tuple[bytes, int, bytes, int, int]]:
+    """(asset ID, amount, txid, output index, locktime) of each UTXO that its owner may spend alone, from that time on.
+    With `partial` other owners and locks do not matter: each of those amounts counts, with no locktime."""
     for raw in utxos:
         if raw[_TYPE] == _TRANSFER:
             txid, output_index, asset_id, amount, locktime, addresses = _unpack(raw)
-            if partial or (addresses == 1 and locktime <= now_s):
-                found.append((asset_id, amount, txid, output_index))
-    return found
+            if partial:
+                yield asset_id, amount, txid, output_index, 0
+            elif addresses == 1:
+                yield asset_id, amount, txid, output_index, locktime

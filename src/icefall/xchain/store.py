@@ -1,15 +1,13 @@
-"""The asset chain's rows: one writer commits whole blocks, readers read what was committed.
+"""The asset chain's rows: one writer commits whole blocks. What workers read of them is in `reading.py`.
 
 UTXOs are stored in the bytes that are sent; nothing is re-encoded on the way out.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import msgspec
 
-from icefall.db.changes import LastRead, unknown_version
-from icefall.db.engine import Reader, Store, StoreError, Transaction
+from icefall.db.engine import Store, StoreError, Transaction
 from icefall.db.statements import load
 from icefall.wire.avm.codec import unpack_tx, unpack_utxo
 from icefall.wire.avm.types import CreateAssetTx, Tx, Utxo
@@ -207,7 +205,7 @@ def put_refusals(tx: Transaction, chain: int, refusals: Iterable[Refusal]) -> No
     tx.run(SQL.trim_refused, {"chain": chain, "keep": REFUSALS_MAX})
 
 
-# -- reading -------------------------------------------------------------------------------------------------------
+# -- reading: for the engine's rules -------------------------------------------------------------------------------
 
 
 class StoredState:
@@ -246,81 +244,3 @@ class StoredState:
         key = {"destination": self._chain_id, "source": peer_chain_id, "utxo_id": utxo_id}
         rows = self._store.read(SQL.atomic, key)
         return unpack_utxo(rows[0][0]) if rows else None
-
-
-class AssetChainReader:
-    """Everything a worker reads of one asset chain. `version`: the height is read once per version of the store."""
-
-    def __init__(self, reader: Reader, chain_id: bytes, version: Callable[[], int] = unknown_version) -> None:
-        self._reader = reader
-        self._chain_id = chain_id
-        self._number: int | None = None
-        self._height = LastRead(version, self._read_height)
-
-    async def _chain(self) -> int:
-        """The chain's number in this store never changes once it has one."""
-        if self._number is None:
-            rows = await self._reader.rows(SQL.ledger, {"chain_id": self._chain_id})
-            if not rows:
-                raise StoreError("the chain is not in the store")
-            self._number = int(rows[0][0])
-        return self._number
-
-    async def height(self) -> int:
-        return await self._height.get()
-
-    async def _read_height(self) -> int:
-        return int((await self._reader.rows(SQL.height, {"chain": await self._chain()}))[0][0])
-
-    async def block_at(self, height: int) -> bytes | None:
-        if height > NEWEST:
-            return None
-        return _only(await self._reader.rows(SQL.block_by_height, {"chain": await self._chain(), "height": height}))
-
-    async def block(self, block_id: bytes) -> bytes | None:
-        return _only(await self._reader.rows(SQL.block_by_id, {"chain": await self._chain(), "block_id": block_id}))
-
-    async def block_in_container(self, container_id: bytes) -> bytes | None:
-        key = {"chain": await self._chain(), "container_id": container_id}
-        return _only(await self._reader.rows(SQL.block_by_container_id, key))
-
-    async def tx(self, txid: bytes) -> bytes | None:
-        return _only(await self._reader.rows(SQL.tx, {"chain": await self._chain(), "txid": txid}))
-
-    async def refusal(self, txid: bytes) -> str | None:
-        rows = await self._reader.rows(SQL.refused, {"chain": await self._chain(), "txid": txid})
-        return rows[0][0] if rows else None
-
-    async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
-        """Newest first."""
-        key = {"chain": await self._chain(), "address": address, "below": below, "limit": limit}
-        return [StoredUtxo(*row) for row in await self._reader.rows(SQL.utxos_of_address, key)]
-
-    async def position(self, address: bytes, utxo_id: bytes) -> int | None:
-        """The position of a UTXO in the list of an address."""
-        key = {"chain": await self._chain(), "address": address, "utxo_id": utxo_id}
-        rows = await self._reader.rows(SQL.utxo_position, key)
-        return rows[0][0] if rows else None
-
-    async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
-        key = {"destination": self._chain_id, "source": source, "address": address, "below": below, "limit": limit}
-        return [StoredUtxo(*row) for row in await self._reader.rows(SQL.atomic_of_address, key)]
-
-    async def atomic_position(self, source: bytes, address: bytes, utxo_id: bytes) -> int | None:
-        """The position of an exported UTXO in the list of an address."""
-        key = {"destination": self._chain_id, "source": source, "address": address, "utxo_id": utxo_id}
-        rows = await self._reader.rows(SQL.atomic_position, key)
-        return rows[0][0] if rows else None
-
-    async def address_txs(self, address: bytes, asset: bytes, below: int, limit: int) -> list[tuple[int, bytes, int]]:
-        """(seq, txid, height), newest first, of one asset or of all."""
-        key = {"chain": await self._chain(), "address": address, "below": below, "limit": limit}
-        if asset:
-            rows: list[Any] = await self._reader.rows(SQL.txs_of_address_asset, key | {"asset": asset})
-        else:
-            rows = await self._reader.rows(SQL.txs_of_address, key)
-        return rows
-
-
-def _only(rows: list[tuple[bytes]]) -> bytes | None:
-    return rows[0][0] if rows else None

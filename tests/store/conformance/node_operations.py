@@ -17,7 +17,8 @@ from icefall.node.sync.foreign import ForeignChain, ForeignContainer
 from icefall.wire.avm.utxos import consumed
 from icefall.wire.ids import input_id
 from icefall.xchain.mempool import Refusal
-from icefall.xchain.store import NEWEST, AssetChainReader, StoredState, put_refusals, take_atomic
+from icefall.xchain.reading import AssetChainReader
+from icefall.xchain.store import NEWEST, StoredState, put_refusals, take_atomic
 from icefall.xchain.store import SQL as X_SQL
 
 SEED, BLOCKS = 11, 25

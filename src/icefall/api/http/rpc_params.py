@@ -2,7 +2,6 @@
 query, by the node's rules.
 """
 
-import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, get_type_hints
 from urllib.parse import unquote_plus
@@ -17,8 +16,8 @@ from icefall.wire.text.checksum_hex import ENCODINGS, encoding_name
 from icefall.wire.text.jsonscan import distinct_members, elements, members, string_of
 
 RpcParamType = ParamType[bytes]
-_DIGITS = re.compile(rb'(?:"([0-9]+)"|([0-9]+))')
 _text = msgspec.json.Decoder(str).decode
+_texts = msgspec.json.Decoder(list[str]).decode
 
 
 def read_string(raw: bytes) -> str:
@@ -34,10 +33,10 @@ def _uint(bits: int) -> Callable[[bytes], int]:
     top = (1 << bits) - 1
 
     def read(raw: bytes) -> int:
-        digits = _DIGITS.fullmatch(raw)
-        if not digits or len(raw) > 64:
+        digits = raw[1:-1] if raw[:1] == b'"' == raw[-1:] else raw
+        if not digits.isdigit() or len(raw) > 64:
             raise InvalidValue("a whole number")
-        value = int(digits[1] or digits[2])
+        value = int(digits)
         if value > top:
             raise InvalidValue(f"a whole number up to {top}")
         return value
@@ -58,7 +57,10 @@ def _items(raw: bytes) -> list[bytes]:
 
 
 def _strings(raw: bytes) -> list[str]:
-    return ["" if item == b"null" else read_string(item) for item in _items(raw)]
+    try:
+        return _texts(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # with null, or what is not Unicode
+        return ["" if item == b"null" else read_string(item) for item in _items(raw)]
 
 
 def _level(raw: bytes) -> str:

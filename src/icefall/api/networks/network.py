@@ -27,7 +27,7 @@ from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.text import bech32
 from icefall.xchain.listing import AssetChainLists
 from icefall.xchain.outputs import OutputLists
-from icefall.xchain.store import AssetChainReader
+from icefall.xchain.reading import AssetChainReader
 from icefall.xchain.vertices import VertexLists
 
 P_CHAIN, X_CHAIN, C_CHAIN = "p-chain", "x-chain", "c-chain"

@@ -1,18 +1,19 @@
 """The objects of the platform chain as answers show them, which a worker keeps until anything is committed.
 
-A node has its subnets and validators in memory. A worker reads them from the store: what was asked about last is kept,
-so that the next question about the same object, in whatever words, needs no statement and no texts of IDs. These are
-objects, not answers: each answer is put together anew (docs/decisions/0025).
+A node has its blocks, subnets and validators in memory. A worker reads them from the store: what was asked about last
+is kept, so that the next question about the same object, in whatever words, needs no statement and no texts of IDs.
+These are objects, not answers: each answer is put together anew (docs/decisions/0025).
 """
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from icefall.api.node.platform_upstream import Observed
-from icefall.api.node.schema.avm import UtxoReference
+from icefall.api.node.schema.avm import GetBlockResult, GetTxResult, UtxoReference
 from icefall.api.node.schema.platform import SubnetDetails
 from icefall.api.node.schema.validators import AnyValidatorRow, L1ValidatorDetails, SetMember
-from icefall.pchain.object_cache import ObjectCache
+from icefall.xchain.object_cache import ObjectCache
+from icefall.xchain.reading import CACHED_MAX
 
 _OBJECTS_MAX = 4096  # subnets, and validators of L1s
 _ROWS_MAX = 8192  # validators and delegators of all lists together
@@ -45,10 +46,13 @@ class HeldOutputs(NamedTuple):
 
 
 class PlatformObjects:
-    """Subnets and validators of L1s by ID, lists of current validators by subnet and the nodes that were named, what
-    addresses hold, and validator sets by subnet and height. `version` is that of the store."""
+    """Blocks by height or ID and transactions by ID, each with an encoding, subnets and validators of L1s by ID, lists
+    of current validators by subnet and the nodes that were named, what addresses hold, and validator sets by subnet and
+    height. `version` is that of the store."""
 
     def __init__(self, version: Callable[[], int]) -> None:
+        self.blocks: ObjectCache[tuple[int | bytes, str], GetBlockResult] = ObjectCache(version, CACHED_MAX)
+        self.txs: ObjectCache[tuple[bytes, str], GetTxResult] = ObjectCache(version, CACHED_MAX)
         self.subnets: ObjectCache[bytes, SubnetDetails] = ObjectCache(version, _OBJECTS_MAX)
         self.l1_validators: ObjectCache[bytes, L1ValidatorDetails] = ObjectCache(version, _OBJECTS_MAX)
         self.validators: ObjectCache[_ValidatorsKey, ListedValidators] = ObjectCache(version, _ROWS_MAX)

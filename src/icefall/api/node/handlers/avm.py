@@ -9,7 +9,8 @@ import msgspec
 from icefall.api.dialect import Dialect
 from icefall.api.http.structs import NoParams
 from icefall.api.node.addresses import AddressParser
-from icefall.api.node.handlers.utxo_pages import PAGE_MAX, requested_page
+from icefall.api.node.asset_objects import AssetHoldings, AssetObjects, HoldingsKey
+from icefall.api.node.handlers.utxo_pages import PAGE_MAX, output_texts, requested_page
 from icefall.api.node.schema.avm import (
     AddressParams,
     AddressTxs,
@@ -32,7 +33,6 @@ from icefall.api.node.schema.avm import (
     TxFees,
     TxStatus,
     TxStatusParams,
-    UtxoReference,
     Utxos,
     UtxosParams,
 )
@@ -47,8 +47,9 @@ from icefall.wire.ids import EMPTY_ID, id_from_text, id_text
 from icefall.wire.packer import GENESIS_SIZE_MAX
 from icefall.wire.text import checksum_hex
 from icefall.xchain.model import ChainView
-from icefall.xchain.ownership import UINT64_MAX, spendable
-from icefall.xchain.store import NEWEST, AssetChainReader
+from icefall.xchain.ownership import UINT64_MAX
+from icefall.xchain.reading import OVERHEAD, AssetChainReader
+from icefall.xchain.store import NEWEST
 
 _ATTEMPTS = 3
 
@@ -62,21 +63,35 @@ async def get_tx_fee(_: NoParams, view: ChainView) -> TxFees:
 
 
 async def get_block(
-    params: GetBlockParams, chain: AssetChainReader, view: ChainView, dialect: Dialect
+    params: GetBlockParams, chain: AssetChainReader, view: ChainView, dialect: Dialect, objects: AssetObjects
 ) -> GetBlockResult:
+    cached, key = objects.blocks.now(), (params.block_id, params.encoding)
+    known = cached.get(key)
+    if known is not None:
+        return known
     raw = await chain.block(params.block_id)
     if raw is None and dialect.block_by_container_id:
         raw = await chain.block_in_container(params.block_id)
     if raw is None:
         raise CallFailed(f"couldn't get block with id {id_text(params.block_id)}: not found")
-    return _block(raw, params.encoding, view)
+    made = _block(raw, params.encoding, view)
+    objects.blocks.put(cached, key, made, len(made.block) + OVERHEAD)
+    return made
 
 
-async def get_block_by_height(params: BlockByHeightParams, chain: AssetChainReader, view: ChainView) -> GetBlockResult:
+async def get_block_by_height(
+    params: BlockByHeightParams, chain: AssetChainReader, view: ChainView, objects: AssetObjects
+) -> GetBlockResult:
+    cached, key = objects.blocks.now(), (params.height, params.encoding)
+    known = cached.get(key)
+    if known is not None:
+        return known
     raw = await chain.block_at(params.height)
     if raw is None:
         raise CallFailed(f"couldn't get block at height {params.height}: not found")
-    return _block(raw, params.encoding, view)
+    made = _block(raw, params.encoding, view)
+    objects.blocks.put(cached, key, made, len(made.block) + OVERHEAD)
+    return made
 
 
 def _block(raw: bytes, encoding: str, view: ChainView) -> GetBlockResult:
@@ -85,15 +100,23 @@ def _block(raw: bytes, encoding: str, view: ChainView) -> GetBlockResult:
     return GetBlockResult(checksum_hex.encode(raw, encoding), encoding)
 
 
-async def get_tx(params: GetTxParams, chain: AssetChainReader, view: ChainView) -> GetTxResult:
+async def get_tx(params: GetTxParams, chain: AssetChainReader, view: ChainView, objects: AssetObjects) -> GetTxResult:
     if params.tx_id == EMPTY_ID:
         raise CallFailed("nil transaction ID")
+    cached, key = objects.txs.now(), (params.tx_id, params.encoding)
+    known = cached.get(key)
+    if known is not None:
+        return known
     raw = await chain.tx(params.tx_id)
     if raw is None:
         raise CallFailed("not found")
     if params.encoding == "json":
-        return GetTxResult(msgspec.Raw(tx_json(unpack_tx(raw, GENESIS_SIZE_MAX), view.naming)), params.encoding)
-    return GetTxResult(checksum_hex.encode(raw, params.encoding), params.encoding)
+        tx: str | msgspec.Raw = msgspec.Raw(tx_json(unpack_tx(raw, GENESIS_SIZE_MAX), view.naming))
+    else:
+        tx = checksum_hex.encode(raw, params.encoding)
+    made = GetTxResult(tx, params.encoding)
+    objects.txs.put(cached, key, made, len(tx) + OVERHEAD)
+    return made
 
 
 async def get_tx_status(
@@ -113,15 +136,23 @@ async def get_tx_status(
     return TxStatus(state or "Unknown")
 
 
-async def get_asset_description(params: AssetParams, chain: AssetChainReader, view: ChainView) -> AssetDescription:
+async def get_asset_description(
+    params: AssetParams, chain: AssetChainReader, view: ChainView, objects: AssetObjects
+) -> AssetDescription:
     asset_id = _asset_id(params.asset_id, view)
+    cached = objects.assets.now()
+    known = cached.get(asset_id)
+    if known is not None:
+        return known
     raw = await chain.tx(asset_id)
     if raw is None:
         raise CallFailed("not found")
     tx = unpack_tx(raw, GENESIS_SIZE_MAX).unsigned
     if not isinstance(tx, CreateAssetTx):
         raise CallFailed("transaction doesn't create an asset")
-    return AssetDescription(id_text(asset_id), tx.name, tx.symbol, str(tx.denomination))
+    made = AssetDescription(id_text(asset_id), tx.name, tx.symbol, str(tx.denomination))
+    objects.assets.put(cached, asset_id, made)
+    return made
 
 
 def _asset_id(text: str, view: ChainView) -> bytes:
@@ -136,40 +167,48 @@ def _asset_id(text: str, view: ChainView) -> bytes:
 
 
 async def get_balance(
-    params: BalanceParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
+    params: BalanceParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser, objects: AssetObjects
 ) -> Balance:
     address = await _owner(params.address, addresses)
     wanted = _asset_id(params.asset_id, view)
-    outputs = await _spendable(chain, address, partial=params.include_partial)
-    total = sum([amount for asset_id, amount, _, _ in outputs if asset_id == wanted])
-    if total > UINT64_MAX:
+    held = (await _holdings(chain, HoldingsKey(address, params.include_partial), objects)).assets.get(wanted)
+    if held is None:
+        return Balance("0", [])
+    if held.amount > UINT64_MAX:
         raise CallFailed("overflow")
-    references = [UtxoReference(id_text(txid), at) for asset_id, _, txid, at in outputs if asset_id == wanted]
-    return Balance(str(total), references)
+    return Balance(str(held.amount), held.outputs)
 
 
 async def get_all_balances(
-    params: AddressParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser
+    params: AddressParams, chain: AssetChainReader, view: ChainView, addresses: AddressParser, objects: AssetObjects
 ) -> AllBalances:
     address = await _owner(params.address, addresses)
-    totals: dict[bytes, int] = {}
-    for asset_id, amount, _, _ in await _spendable(chain, address, partial=params.include_partial):
-        totals[asset_id] = min(UINT64_MAX, totals.get(asset_id, 0) + amount)
-    named = sorted((view.asset_name(asset_id), total) for asset_id, total in totals.items())
-    return AllBalances([AssetBalance(name, str(total)) for name, total in named])
+    holdings = await _holdings(chain, HoldingsKey(address, params.include_partial), objects)
+    held = [(view.asset_name(asset_id), min(UINT64_MAX, one.amount)) for asset_id, one in holdings.assets.items()]
+    return AllBalances([AssetBalance(name, str(amount)) for name, amount in sorted(held)])
 
 
-async def _spendable(chain: AssetChainReader, address: bytes, *, partial: bool) -> list[tuple[bytes, int, bytes, int]]:
-    """The outputs that count towards an address's balance now. Read in bounded pieces, so that other requests can run
-    in between, and from the start again when a block was accepted meanwhile."""
+async def _holdings(chain: AssetChainReader, key: HoldingsKey, objects: AssetObjects) -> AssetHoldings:
     now_s = int(time.time())
+    cached = objects.holdings.now()
+    known = cached.get(key)
+    if known is not None and known.since <= now_s < known.until:
+        return known
+    made = await _held_now(chain, key, now_s)
+    objects.holdings.put(cached, key, made, 1 + made.count)
+    return made
+
+
+async def _held_now(chain: AssetChainReader, key: HoldingsKey, now_s: int) -> AssetHoldings:
+    """What an address holds. Its outputs are read in bounded pieces, so that other requests can run in between, and
+    from the start again when a block was accepted meanwhile."""
     for attempt in range(_ATTEMPTS):
-        found: list[tuple[bytes, int, bytes, int]] = []
+        found = AssetHoldings(now_s, partial=key.partial)
         below, height = NEWEST, await chain.height()
         last_try = attempt == _ATTEMPTS - 1  # then in one piece, whatever its size
         while True:
-            utxos = await chain.utxos(address, below, -1 if last_try else PAGE_MAX)
-            found += spendable([utxo.raw for utxo in utxos], now_s, partial=partial)
+            utxos = await chain.utxos(key.address, below, -1 if last_try else PAGE_MAX)
+            found.add([utxo.raw for utxo in utxos])
             if last_try or len(utxos) < PAGE_MAX:
                 break
             below = utxos[-1].position
@@ -199,7 +238,7 @@ async def get_utxos(
         _cannot_encode(page.utxos[0].utxo_id)
     return Utxos(
         num_fetched=str(len(page.utxos)),
-        utxos=[checksum_hex.encode(utxo.raw, params.encoding) for utxo in page.utxos],
+        utxos=output_texts(page.utxos, params.encoding),
         end_index=Index(addresses.text(page.end.address), id_text(page.end.utxo_id)),
         encoding=params.encoding,
         source_chain=params.source_chain if params.source_chain and dialect.shows_source_chain else msgspec.UNSET,

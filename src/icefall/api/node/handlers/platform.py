@@ -58,6 +58,7 @@ from icefall.wire.pvm.json import block_json, tx_json
 from icefall.wire.pvm.types import CreateChainTx, CreateSubnetTx
 from icefall.wire.text import checksum_hex
 from icefall.wire.text.go_text import quote, rfc3339_nano
+from icefall.xchain.reading import OVERHEAD
 
 _NOT_FOUND = "not found"
 
@@ -82,20 +83,34 @@ async def get_timestamp(_: NoParams, chain: PlatformReader) -> Timestamp:
     return Timestamp(_instant((await chain.ledger()).time))
 
 
-async def get_block(params: GetBlockParams, chain: PlatformReader, naming: ChainNaming) -> GetBlockResult:
+async def get_block(
+    params: GetBlockParams, chain: PlatformReader, naming: ChainNaming, objects: PlatformObjects
+) -> GetBlockResult:
+    cached, key = objects.blocks.now(), (params.block_id, params.encoding)
+    known = cached.get(key)
+    if known is not None:
+        return known
     raw = await chain.block(params.block_id)
     if raw is None:
         raise CallFailed(f"couldn't get block with id {id_text(params.block_id)}: {_NOT_FOUND}")
-    return _block(raw, params.encoding, naming)
+    made = _block(raw, params.encoding, naming)
+    objects.blocks.put(cached, key, made, len(made.block) + OVERHEAD)
+    return made
 
 
 async def get_block_by_height(
-    params: BlockByHeightParams, chain: PlatformReader, naming: ChainNaming
+    params: BlockByHeightParams, chain: PlatformReader, naming: ChainNaming, objects: PlatformObjects
 ) -> GetBlockResult:
+    cached, key = objects.blocks.now(), (params.height, params.encoding)
+    known = cached.get(key)
+    if known is not None:
+        return known
     raw = await chain.block_at(params.height)
     if raw is None:
         raise CallFailed(f"couldn't get block at height {params.height}: {_NOT_FOUND}")
-    return _block(raw, params.encoding, naming)
+    made = _block(raw, params.encoding, naming)
+    objects.blocks.put(cached, key, made, len(made.block) + OVERHEAD)
+    return made
 
 
 def _block(raw: bytes, encoding: str, naming: ChainNaming) -> GetBlockResult:
@@ -104,13 +119,23 @@ def _block(raw: bytes, encoding: str, naming: ChainNaming) -> GetBlockResult:
     return GetBlockResult(checksum_hex.encode(raw, encoding), encoding)
 
 
-async def get_tx(params: GetTxParams, chain: PlatformReader, naming: ChainNaming) -> GetTxResult:
+async def get_tx(
+    params: GetTxParams, chain: PlatformReader, naming: ChainNaming, objects: PlatformObjects
+) -> GetTxResult:
+    cached, key = objects.txs.now(), (params.tx_id, params.encoding)
+    known = cached.get(key)
+    if known is not None:
+        return known
     stored = await chain.tx(params.tx_id)
     if stored is None:
         raise CallFailed(f"couldn't get tx: {_NOT_FOUND}")
     if params.encoding == "json":
-        return GetTxResult(msgspec.Raw(tx_json(unpack_tx(stored.raw, GENESIS_SIZE_MAX), naming)), params.encoding)
-    return GetTxResult(checksum_hex.encode(stored.raw, params.encoding), params.encoding)
+        tx: str | msgspec.Raw = msgspec.Raw(tx_json(unpack_tx(stored.raw, GENESIS_SIZE_MAX), naming))
+    else:
+        tx = checksum_hex.encode(stored.raw, params.encoding)
+    made = GetTxResult(tx, params.encoding)
+    objects.txs.put(cached, key, made, len(tx) + OVERHEAD)
+    return made
 
 
 async def get_tx_status(params: TxStatusParams, chain: PlatformReader, upstream: PlatformUpstream) -> PlatformTxStatus:

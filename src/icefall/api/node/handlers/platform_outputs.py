@@ -4,10 +4,9 @@ import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import lru_cache
 
 from icefall.api.node.addresses import AddressParser
-from icefall.api.node.handlers.utxo_pages import requested_page
+from icefall.api.node.handlers.utxo_pages import output_texts, requested_page
 from icefall.api.node.platform_objects import HeldOutputs, LockedAmount, PlatformObjects
 from icefall.api.node.schema.avm import GetTxParams, Index, UtxoReference
 from icefall.api.node.schema.platform import (
@@ -35,8 +34,6 @@ STAKE_ADDRESSES_MAX = 256
 _PIECE = 1024
 _ATTEMPTS = 3
 
-_SMALL_SIZE = 512  # bytes of an output whose text is kept: nearly all are smaller
-
 _Amounts = dict[bytes, int]
 
 
@@ -47,17 +44,10 @@ async def get_utxos(params: OutputsParams, chain: PlatformReader, addresses: Add
         raise CallFailed(f"couldn't encode UTXO {utxo_id} as json: unsupported encoding in method")
     return Outputs(
         num_fetched=str(len(page.utxos)),
-        utxos=[_text(utxo.raw, params.encoding) for utxo in page.utxos],
+        utxos=output_texts(page.utxos, params.encoding),
         end_index=Index(addresses.text(page.end.address), id_text(page.end.utxo_id)),
         encoding=params.encoding,
     )
-
-
-def _text(raw: bytes, encoding: str) -> str:
-    return _text_of_small(raw, encoding) if len(raw) <= _SMALL_SIZE else checksum_hex.encode(raw, encoding)
-
-
-_text_of_small = lru_cache(maxsize=4096)(checksum_hex.encode)  # the outputs of an address are asked for again and again
 
 
 async def get_balance(

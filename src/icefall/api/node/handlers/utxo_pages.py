@@ -1,5 +1,7 @@
 """A page of unspent outputs as both getUTXOs calls request it: checked in the node's order, then read."""
 
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Protocol
 
 from icefall.api.node.addresses import AddressParser
@@ -7,11 +9,15 @@ from icefall.errors import CallFailed
 from icefall.node.chains import Chains
 from icefall.wire.errors import WireError
 from icefall.wire.ids import id_from_text
+from icefall.wire.text import checksum_hex
 from icefall.wire.text.go_text import quote
 from icefall.xchain.paging import ExportedUtxos, OwnUtxos, UtxoCursor, UtxoLists, UtxoPage, UtxoReader, page_of
+from icefall.xchain.store import StoredUtxo
 
 PAGE_MAX = 1024
 ADDRESSES_MAX = 1024
+_SMALL_SIZE = 512  # bytes of an output whose text is kept: nearly all are smaller
+_text_of_small = lru_cache(maxsize=4096)(checksum_hex.encode)  # the outputs of an address are asked for again and again
 
 
 class PageParams(Protocol):
@@ -39,6 +45,14 @@ async def requested_page(
     start = await _start(params.start_index, addresses)
     limit = params.limit if 0 < params.limit <= PAGE_MAX else PAGE_MAX
     return await page_of(lists, owners, start, limit)
+
+
+def output_texts(utxos: Sequence[StoredUtxo], encoding: str) -> list[str]:
+    """Write outputs in an encoding of bytes."""
+    return [
+        _text_of_small(utxo.raw, encoding) if len(utxo.raw) <= _SMALL_SIZE else checksum_hex.encode(utxo.raw, encoding)
+        for utxo in utxos
+    ]
 
 
 async def _lists(source: str, chain: UtxoReader, chain_id: bytes, chains: Chains) -> UtxoLists:

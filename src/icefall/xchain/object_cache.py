@@ -1,4 +1,4 @@
-"""Objects of the P-Chain that a worker keeps between two commits (docs/decisions/0025).
+"""Objects of a chain that a worker keeps between two commits (docs/decisions/0025).
 
 A node has its state in memory. A worker has what it was asked about last, for as long as it is certain that nothing has
 changed.

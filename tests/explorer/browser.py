@@ -174,11 +174,11 @@ def look_at(opened: Tab, name: str) -> None:
     """In each look: nothing is cut off, and nothing serious is found. Screenshots are kept on request."""
     for number, (theme, width) in enumerate(LOOKS):
         opened.look(width, theme)
-        assert opened.cut_off() == []
+        assert not (found := opened.cut_off()), found
         opened.keep_screenshot(f"{name}-{theme}-{width}")
-        assert opened.findings(in_another_look=number > 0) == []
+        assert not (found := opened.findings(in_another_look=number > 0)), f"{theme}, {width} px: {found}"
     for theme, width in ALL_LOOKS if SCREENSHOTS else []:
         if (theme, width) not in LOOKS:
             opened.look(width, theme)
-            assert opened.cut_off() == []
+            assert not (found := opened.cut_off()), found
             opened.keep_screenshot(f"{name}-{theme}-{width}")

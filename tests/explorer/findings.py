@@ -1,4 +1,4 @@
-"""What axe-core is asked about a page. Most of its time is the contrast of texts, and parts that pages repeat: so of what
+"""What axe-core is asked about a page. Most of its time goes to the contrast of texts and to repeated parts: so of what
 looks alike a few are measured, and a second look asks only for what can be different in another look."""
 
 from importlib.resources import files

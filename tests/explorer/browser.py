@@ -4,13 +4,13 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request, ViewportSize, sync_playwright
+from tests.explorer.findings import AXE, FIND, OF_A_LOOK, PREPARE
 from tests.waiting import LIMIT_S
 
 # The first one has no parts that draw windows, and takes a fifth less CPU.
@@ -22,15 +22,9 @@ needs_chromium = pytest.mark.skipif(not CHROMIUM and not os.environ.get("CI"), r
 # folder that is not part of the repository.
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots" if os.environ.get("ICEFALL_TEST_SCREENSHOTS") else None
 WIDTHS, THEMES = (375, 1440), ("light", "dark")
-AXE = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")
-# Of long tables the first rows only: the others are made alike, and axe-core takes a second for a long page.
-FINDINGS = """async () => {
-    const context = { exclude: [["tbody tr:nth-child(n+4)"]] };
-    const { violations } = await axe.run(context, { resultTypes: ["violations"] });
-    return violations.filter((one) => ["serious", "critical"].includes(one.impact))
-        .map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 160)).join(" | ")}`);
-}"""
-
+# Each theme and each width once: colours do not move anything. Pictures are taken of all four.
+LOOKS = [("light", 1440), ("dark", 375)]
+ALL_LOOKS = [(theme, width) for theme in THEMES for width in WIDTHS]
 # The program has seen the change of the address before this ends.
 FOLLOW = """(hash) => new Promise((followed) => {
     addEventListener("hashchange", followed, { once: true });
@@ -43,9 +37,11 @@ FOLLOW = """(hash) => new Promise((followed) => {
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         # Without the sandbox, which containers do not allow: only our own pages are opened. Drawn without a process of
-        # its own, which takes a quarter less.
+        # its own, which takes a quarter less. Scripts compiled at once: they are run too briefly to be interpreted
+        # first, which takes a tenth more.
         browser = playwright.chromium.launch(
-            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu", "--in-process-gpu"]
+            executable_path=CHROMIUM,
+            args=["--no-sandbox", "--disable-gpu", "--in-process-gpu", "--js-flags=--always-sparkplug"],
         )
         try:
             yield browser
@@ -66,6 +62,7 @@ class Tab:
         self.problems: list[str] = []
         self.requests: list[str] = []
         self._hosts = hosts
+        self._width, self._theme = 0, ""
         page.set_default_timeout(LIMIT_S * 1000)
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.problems.append(f"script failed: {error}"))
@@ -102,8 +99,7 @@ class Tab:
 
     def wait(self) -> None:
         """Until everything on the page has loaded."""
-        self.page.wait_for_selector("main h1", state="attached")
-        self.page.wait_for_selector("[aria-busy]", state="detached")
+        self.page.wait_for_selector("body:has(main h1):not(:has([aria-busy]))", state="attached")
 
     def unroute(self) -> None:
         """Ends what a test answers itself. Calls that are being answered are waited for: the browser would take them
@@ -118,36 +114,39 @@ class Tab:
         self.page.locator("main").filter(has_text=text).wait_for()
 
     def look(self, width: int, theme: Any) -> None:
-        self.page.set_viewport_size({"width": width, "height": 900})
-        self.page.emulate_media(color_scheme=theme)
+        """Chromium lays out the page again for each of them, so only for what is different."""
+        if width != self._width:
+            self.page.set_viewport_size({"width": width, "height": 900})
+        if theme != self._theme:
+            self.page.emulate_media(color_scheme=theme)
+        self._width, self._theme = width, theme
 
     def overflow(self) -> int:
         """Pixels by which the page is wider than the window."""
         return int(self.page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
-    def cut_tables(self) -> list[str]:
-        """Tables that are wider than their place, so that one must scroll sideways to read them."""
-        script = """[...document.querySelectorAll('.table-box')]
-            .filter((box) => box.scrollWidth > box.clientWidth + 1).map((box) => box.ariaLabel)"""
+    def cut_off(self) -> list[str]:
+        """The page, if it is wider than the window, and tables that are wider than their place, so that one must scroll
+        sideways to read them."""
+        script = """[document.documentElement, ...document.querySelectorAll('.table-box')]
+            .filter((box) => box.scrollWidth > box.clientWidth + (box.matches('.table-box') ? 1 : 0))
+            .map((box) => box.ariaLabel ?? `the whole page, at ${innerWidth} px`)"""
         found: list[str] = self.page.evaluate(script)
         return found
 
-    def findings(self) -> list[str]:
-        """What axe-core finds serious or critical."""
+    def findings(self, *, in_another_look: bool = False) -> list[str]:
+        """What axe-core finds serious or critical; in another look of a page that was examined, of what the look can
+        change, unless something is shown that was not."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE)
-        found: list[str] = self.page.evaluate(FINDINGS)
+            self.page.evaluate(PREPARE)
+        found: list[str] = self.page.evaluate(FIND, OF_A_LOOK if in_another_look else None)
         return found
 
     def keep_screenshot(self, name: str) -> None:
         if SCREENSHOTS is not None:
             SCREENSHOTS.mkdir(exist_ok=True)
             self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True, animations="disabled")
-
-    def leave(self) -> list[str]:
-        """Closes the page; the problems since the last time."""
-        self.page.goto("about:blank")
-        return self.new_problems()
 
     def new_problems(self) -> list[str]:
         """Since the last time."""
@@ -169,3 +168,17 @@ def tab(browser: Browser, *base_urls: str) -> Iterator[Tab]:
     finally:
         page.unroute_all(behavior="ignoreErrors")  # no page is left for an answer that a test still makes
         context.close()
+
+
+def look_at(opened: Tab, name: str) -> None:
+    """In each look: nothing is cut off, and nothing serious is found. Screenshots are kept on request."""
+    for number, (theme, width) in enumerate(LOOKS):
+        opened.look(width, theme)
+        assert not (found := opened.cut_off()), found
+        opened.keep_screenshot(f"{name}-{theme}-{width}")
+        assert not (found := opened.findings(in_another_look=number > 0)), f"{theme}, {width} px: {found}"
+    for theme, width in ALL_LOOKS if SCREENSHOTS else []:
+        if (theme, width) not in LOOKS:
+            opened.look(width, theme)
+            assert not (found := opened.cut_off()), found
+            opened.keep_screenshot(f"{name}-{theme}-{width}")

@@ -33,7 +33,7 @@ def test_a_list_is_filtered_by_direction(way: str, shared: Tab) -> None:
     shared.page.locator(".table-box[aria-label='ERC-20 transfers, filtered']").wait_for()
     shared.page.wait_for_url(f"**way={way}")
     assert shown_ways(shared) - {"self"} == {way}
-    shared.open(f"{L1}/address/{BUSY}?tab=erc20&way={way}")
+    shared.go(f"{L1}/address/{BUSY}?tab=erc20&way={way}")
     assert shown_ways(shared) - {"self"} == {way}
     assert shared.findings() == []
 
@@ -103,7 +103,7 @@ def test_a_qr_code_holds_the_address(text: str, shared: Tab) -> None:
 
 
 def test_a_qr_code_is_drawn_on_the_page(shared: Tab) -> None:
-    shared.open(f"{L1}/address/{BUSY}")
+    shared.go(f"{L1}/address/{BUSY}")
     shared.page.locator("summary", has_text="QR code").click()
     shared.page.get_by_role("img", name=f"QR code of {BUSY}").wait_for()
     assert shared.findings() == []
@@ -111,7 +111,7 @@ def test_a_qr_code_is_drawn_on_the_page(shared: Tab) -> None:
 
 def test_back_returns_to_the_page_and_the_place(shared: Tab) -> None:
     """Rows that were added, the tab and how far the window was scrolled."""
-    shared.open(f"{L1}/address/{BUSY}?tab=erc20")
+    shared.go(f"{L1}/address/{BUSY}?tab=erc20")
     page = shared.page
     page.get_by_role("button", name="Show more").click()
     page.locator("#tab-panel tbody tr").nth(45).wait_for()
@@ -131,7 +131,7 @@ def test_back_returns_to_the_page_and_the_place(shared: Tab) -> None:
 
 
 @pytest.mark.parametrize(("address", "kind"), [(L1, "block"), (f"{L1}/address/{BUSY}", "transaction")])
-def test_an_open_page_says_that_there_is_something_newer(address: str, kind: str, demo: Server, explorer: Tab) -> None:
+def test_an_open_page_says_that_there_is_something_newer(address: str, kind: str, demo: Server, shared: Tab) -> None:
     """The stream begins with what the page shows, and goes on with two blocks that are made here."""
     listed = demo.ask("GET", f"/v1/chains/3210042/{kind}s?pageSize=1", listener="data").json()[f"{kind}s"][0]
     new = [
@@ -143,19 +143,22 @@ def test_an_open_page_says_that_there_is_something_newer(address: str, kind: str
     def stream(route: Route) -> None:
         route.fulfill(**next(answers, {"status": 204}))
 
-    explorer.page.route("**/v1/stream?*", stream)
-    explorer.open(address)
-    button = explorer.page.locator(".newer")
-    button.filter(has_text=f"2 newer {kind}s").wait_for()
-    assert explorer.findings() == []
-    with explorer.page.expect_response("**/v1/chains/3210042/blocks?pageSize=1"):
-        button.click()
-    explorer.wait()
-    assert not explorer.page.locator(".newer").is_visible()
+    shared.page.route("**/v1/stream?*", stream)
+    try:
+        shared.go(address)
+        button = shared.page.locator(".newer")
+        button.filter(has_text=f"2 newer {kind}s").wait_for()
+        assert shared.findings() == []
+        with shared.page.expect_response("**/v1/chains/3210042/blocks?pageSize=1"):
+            button.click()
+        shared.wait()
+        assert not shared.page.locator(".newer").is_visible()
+    finally:
+        shared.unroute()
 
 
 def test_a_page_that_is_up_to_date_says_nothing(shared: Tab) -> None:
     with shared.page.expect_response("**/v1/stream?*"):
-        shared.open(L1)
+        shared.go(L1)
     shared.page.wait_for_selector(".newer", state="attached")
     assert not shared.page.locator(".newer").is_visible()

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Route
 from tests.demo.prepared import COIN
 from tests.demo.test_demo_up import BUSY
-from tests.explorer.browser import THEMES, WIDTHS, Tab, needs_chromium
+from tests.explorer.browser import WIDTHS, Tab, look_at, needs_chromium
 
 pytestmark = needs_chromium
 
@@ -19,16 +19,6 @@ MARKUP = f'<img src=https://tracker.example/x onerror="{RUN}"><script>{RUN}</scr
 LONG = "A" * 5000
 
 
-def looks(shared: Tab, name: str) -> None:
-    for width in WIDTHS:
-        for theme in THEMES:
-            shared.look(width, theme)
-            assert shared.overflow() <= 0
-            assert shared.cut_tables() == []
-            shared.keep_screenshot(f"{name}-{width}-{theme}")
-    assert shared.findings() == []
-
-
 def test_a_proxy_names_its_implementation_and_leads_there(shared: Tab) -> None:
     for page in ("contract", "address"):
         shared.go(f"{L1}/{page}/{CLONE}")
@@ -36,7 +26,7 @@ def test_a_proxy_names_its_implementation_and_leads_there(shared: Tab) -> None:
         note.wait_for()
         assert "EIP-1167" in note.inner_text()
         assert note.locator("a.mono").inner_text().lower() == TARGET
-    looks(shared, "contract-proxy")
+    look_at(shared, "contract-proxy")
     shared.page.locator(".proxy a.mono").click()
     shared.page.wait_for_url(re.compile(f"{TARGET}$", re.IGNORECASE))
     shared.wait()
@@ -48,7 +38,7 @@ def test_other_kinds_of_proxies_are_named(kind: str, beacon: str, shared: Tab) -
     found = {"address": CLONE, "isProxy": True, "implementation": TARGET, "proxyKind": kind, "blockNumber": "1968"}
     shared.page.route("**/proxy", lambda route: route.fulfill(json=found | ({"beacon": beacon} if beacon else {})))
     try:
-        shared.open(f"{L1}/contract/{CLONE}")
+        shared.go(f"{L1}/contract/{CLONE}")
         note = shared.page.locator(".proxy")
         note.wait_for()
         assert kind in note.inner_text()
@@ -71,7 +61,7 @@ def test_a_function_is_read_with_the_keyboard(shared: Tab) -> None:
     named = shared.page.locator(".functions li", has_text="name()")
     named.get_by_role("button", name="Read").press("Enter")
     named.locator(".said", has_text="Alpha Dollar").wait_for()
-    looks(shared, "contract-read")
+    look_at(shared, "contract-read")
 
 
 def test_bad_arguments_say_what_is_wrong(shared: Tab) -> None:
@@ -87,7 +77,7 @@ def test_the_code_is_shown(shared: Tab) -> None:
     shared.go(f"{L1}/contract/{COIN}?tab=code")
     assert "bytes" in shared.text("#tab-panel .facts")
     assert shared.page.locator("#tab-panel pre.data").inner_text().startswith("0x60")
-    looks(shared, "contract-code")
+    look_at(shared, "contract-code")
 
 
 def test_a_hostile_interface_and_its_answers_are_text(shared: Tab) -> None:

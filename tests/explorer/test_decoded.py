@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, Route
 from tests.api import made_chain
 from tests.api.data_naive import address_text
-from tests.explorer.browser import Tab, needs_chromium, tab
+from tests.explorer.browser import Tab, look_at, needs_chromium, tab
 from tests.metrics.synthetic import native
 from tests.server import serving
 
@@ -63,7 +63,7 @@ def explorer(opened: Tab) -> Iterator[Tab]:
     yield opened
     opened.unroute()
     assert opened.page.evaluate("window.attacked") is None
-    assert opened.leave() == []
+    assert opened.new_problems() == []
 
 
 def answering(explorer: Tab, data: str = "0xa9059cbb", **parts: Any) -> None:
@@ -115,25 +115,21 @@ def rows(explorer: Tab, inside: str) -> list[list[str]]:
 def test_call_data_has_names_types_and_scaled_amounts(explorer: Tab) -> None:
     found = decoded("transfer(address,uint256)", value("to", "address", BEN), value("1", "uint256", "2500000"))
     answering(explorer, input={"methodName": "transfer(address,uint256)", "decodedInput": found})
-    explorer.open(PAGE)
+    explorer.go(PAGE)
     card = "section[aria-label='Input']"
     assert rows(explorer, card) == [["to", "address", BEN], ["1", "uint256", "2.5 TIDE"]]
     hidden = explorer.page.locator(f"{card} pre.data")
     assert not hidden.is_visible()
     explorer.page.locator(f"{card} summary").click()
     assert hidden.inner_text() == "0xa9059cbb"
-    for width, theme in ((375, "dark"), (1440, "light")):
-        explorer.look(width, theme)
-        assert explorer.overflow() <= 0
-        assert explorer.cut_tables() == []
-        assert explorer.findings() == []
+    look_at(explorer, "transaction-input")
 
 
 def test_logs_are_decoded_and_raw_ones_are_a_click_away(explorer: Tab) -> None:
     nft = decoded("Transfer(address,address,uint256)", value("tokenId", "uint256", "1500000", isIndexed=True))
     hashed = decoded("Named(string)", value("name", "string", "0x" + "ef" * 32, isIndexed=True, isHash=True))
     answering(explorer, logs=[log(TRANSFER), log(nft, 1), log(None, 2), log(hashed, 3)])
-    explorer.open(f"{PAGE}?tab=logs")
+    explorer.go(f"{PAGE}?tab=logs")
     shown = explorer.page.locator(".log")
     assert rows(explorer, ".log:nth-child(1)")[2] == ["value", "uint256", "1.5 TIDE"]
     assert rows(explorer, ".log:nth-child(1)")[0] == ["from", "address", BEN]
@@ -143,11 +139,7 @@ def test_logs_are_decoded_and_raw_ones_are_a_click_away(explorer: Tab) -> None:
     assert shown.nth(2).locator(".topics").is_visible(), "what is not decoded is shown as it is"
     shown.nth(0).locator("summary").click()
     assert "0x" + "ab" * 32 in shown.nth(0).inner_text()
-    for width, theme in ((375, "light"), (1440, "dark")):
-        explorer.look(width, theme)
-        assert explorer.overflow() <= 0
-        assert explorer.cut_tables() == []
-        assert explorer.findings() == []
+    look_at(explorer, "transaction-decoded-logs")
 
 
 def test_calls_and_errors_are_decoded(explorer: Tab) -> None:
@@ -161,7 +153,7 @@ def test_calls_and_errors_are_decoded(explorer: Tab) -> None:
     failed = call(isReverted=True, error="execution reverted", decodedInput=given, decodedError=error)
     reason = {"error": "execution reverted", "revertData": "0xe450d38c", "decodedError": error}
     answering(explorer, calls=[failed], reason=reason, status="0")
-    explorer.open(f"{PAGE}?tab=calls")
+    explorer.go(f"{PAGE}?tab=calls")
     assert explorer.text(".notice.bad") == "Reverted: ERC20InsufficientBalance(address,uint256,uint256)"
     assert rows(explorer, "section[aria-label='Error']")[2] == ["needed", "uint256", "3 TIDE"]
     assert "ERC20InsufficientBalance" in explorer.text(".call")
@@ -169,9 +161,7 @@ def test_calls_and_errors_are_decoded(explorer: Tab) -> None:
     explorer.page.locator(".calls-tree summary").first.click()
     explorer.page.locator(".calls-tree .table-box").first.wait_for()
     assert rows(explorer, ".calls-tree")[1] == ["1", "uint256", "3 TIDE"]
-    explorer.look(375, "dark")
-    assert explorer.overflow() <= 0
-    assert explorer.findings() == []
+    look_at(explorer, "transaction-decoded-calls")
 
 
 @pytest.mark.parametrize(
@@ -190,7 +180,7 @@ def test_a_failure_has_a_card_only_where_there_is_more_to_say(
     reason: dict[str, Any], said: str, cards: list[str], explorer: Tab
 ) -> None:
     answering(explorer, reason=reason | {"revertData": "0x" + "ab" * 68}, status="0")
-    explorer.open(PAGE)
+    explorer.go(PAGE)
     assert explorer.text(".notice.bad") == f"Reverted: {said}"
     shown = explorer.page.locator("section[aria-label^=Error]")
     assert shown.count() == len(cards)
@@ -215,7 +205,7 @@ def test_hostile_names_types_and_values_are_text(explorer: Tab) -> None:
         status="0",
     )
     for part in ("logs", "calls"):
-        explorer.open(f"{PAGE}?tab={part}")
+        explorer.go(f"{PAGE}?tab={part}")
         explorer.page.evaluate("document.querySelectorAll('main details').forEach((one) => (one.open = true))")
         explorer.page.wait_for_selector(".table-box >> nth=3")
         assert MARKUP in explorer.text(), "shown as text"
@@ -227,7 +217,7 @@ def test_hostile_names_types_and_values_are_text(explorer: Tab) -> None:
 
 
 def test_what_is_sent_to_the_zero_address_is_burned(explorer: Tab) -> None:
-    explorer.open(f"/chain/{made_chain.ID}/token/{TOKEN}")
+    explorer.go(f"/chain/{made_chain.ID}/token/{TOKEN}")
     burned, sent = explorer.page.locator("#tab-panel tbody tr").all_inner_texts()
     assert "burn" in burned
     assert "burn" not in sent
@@ -250,14 +240,10 @@ def test_the_abi_of_a_contract_is_listed(explorer: Tab) -> None:
     explorer.page.route("**/contracts/*/abi", partial(_fulfil, reply))
     explorer.page.route("**/transactions:getDeployment", partial(_fulfil, "{}"))
     explorer.page.route("**/contracts/*/proxy", partial(_fulfil, json.dumps({"isProxy": False})))
-    explorer.open(f"/chain/{made_chain.ID}/contract/{TOKEN}?tab=abi")
+    explorer.go(f"/chain/{made_chain.ID}/contract/{TOKEN}?tab=abi")
     explorer.await_text("Functions that only read (1)")
     found = explorer.page.locator(".declared li").all_inner_texts()
     assert found[:3] == ["total() returns uint256", "pay((int24 x, bytes)[] p)", "Paid(address indexed who)"]
     assert MARKUP in explorer.text()
     assert explorer.page.locator("main img, main script").count() == 0
-    for width, theme in ((375, "dark"), (1440, "light")):
-        explorer.look(width, theme)
-        assert explorer.overflow() <= 0
-        assert explorer.findings() == []
-    explorer.keep_screenshot("contract-abi")
+    look_at(explorer, "contract-abi")

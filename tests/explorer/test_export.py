@@ -9,8 +9,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser, Route
 from tests.awaited import result_of
-from tests.explorer.browser import Tab, needs_chromium, tab
-from tests.explorer.test_pages import look_at
+from tests.explorer.browser import Tab, look_at, needs_chromium, tab
 from tests.exports.scene import Scene, most_active, rows_in
 from tests.forked import run_program
 from tests.server import Server, serving
@@ -51,16 +50,23 @@ def served(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterat
 
 
 @pytest.fixture
-def opened(served: Served) -> Iterator[Tab]:
-    """The page of the address, without a job in the tab."""
+def emptied(served: Served) -> Iterator[Tab]:
+    """The tab without a job."""
     served.opened.look(1440, "light")
-    served.opened.open(PAGE)
-    served.opened.page.evaluate("sessionStorage.clear()")
-    served.opened.open(PAGE)
+    if served.opened.page.url.startswith(served.opened.base_url):
+        served.opened.page.evaluate("sessionStorage.clear()")
+        served.opened.page.goto("about:blank")
     yield served.opened
     # What Chromium itself logs: of refusals that a test provokes, and of balances, which need an upstream.
     problems = [one for one in served.opened.new_problems() if "status of 4" not in one and "status of 5" not in one]
     assert problems == []
+
+
+@pytest.fixture
+def opened(emptied: Tab) -> Tab:
+    """The page of the address."""
+    emptied.open(PAGE)
+    return emptied
 
 
 def press(opened: Tab, name: str) -> None:
@@ -122,11 +128,12 @@ def test_the_files_are_downloaded_and_removed(opened: Tab, served: Served) -> No
 
 
 @pytest.mark.parametrize("standard", ["erc20", "erc721", "erc1155"])
-def test_the_transfers_of_a_token_are_downloaded(standard: str, opened: Tab, served: Served) -> None:
+def test_the_transfers_of_a_token_are_downloaded(standard: str, emptied: Tab, served: Served) -> None:
     """The pages of a token and of a collection order an export, show its progress, and get exactly their transfers."""
     moves = [one for rows in blocks() for one in getattr(rows, f"{standard}_transfers")]
     token = Counter(one.token for one in moves).most_common(1)[0][0]
     place = "token" if standard == "erc20" else "nft"
+    opened = emptied
     opened.open(f"/chain/{ID}/{place}/0x{token.hex()}")
     order(opened)
     says(opened, "The files are being made: 0 % of the days, 0 rows.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Route
-from tests.explorer.browser import Tab, needs_chromium
+from tests.explorer.browser import Tab, look_at, needs_chromium
 from tests.server import Server
 from tests.waiting import LIMIT_S
 
@@ -87,11 +87,7 @@ def test_home_leads_to_all_of_them(what: str, shared: Tab) -> None:
     assert rows.count() == 25
     shared.page.get_by_role("button", name="Show more").click()
     rows.nth(30).wait_for()
-    for width, theme in ((1440, "light"), (375, "dark")):
-        shared.look(width, theme)
-        assert shared.overflow() <= 0
-        assert shared.cut_tables() == []
-        assert shared.findings() == []
+    look_at(shared, f"all-{what}")
 
 
 def test_small_charts_have_an_axis_and_values_under_the_pointer(shared: Tab) -> None:

@@ -100,7 +100,7 @@ def checked(opened: Tab) -> None:
 def test_a_hostile_picture_does_nothing(kind: str, scene: Scene) -> None:
     opened, number = scene.tab, list(PICTURES).index(kind)
     opened.new_problems()
-    opened.open(f"{HOME}/nft/{address_text(ART)}/{number}")
+    opened.go(f"{HOME}/nft/{address_text(ART)}/{number}")
     place = opened.page.locator(".picture").first
     if PICTURES[kind][1]:
         image = place.locator("img")
@@ -137,7 +137,7 @@ def test_what_is_served_of_them(scene: Scene) -> None:
 def test_a_list_of_them_does_nothing(scene: Scene) -> None:
     opened = scene.tab
     for where in (f"{HOME}/nft/{address_text(ART)}", f"{HOME}/address/{address_text(made_chain.BEN)}?tab=nfts"):
-        opened.open(where)
+        opened.go(where)
         assert opened.overflow() <= 0
         checked(opened)
 
@@ -152,7 +152,7 @@ def test_a_list_of_them_does_nothing(scene: Scene) -> None:
 def test_a_name_turns_nothing_around(where: str, scene: Scene) -> None:
     """Marks of direction in a name are not in the page, nor in what is read aloud, nor in its title."""
     opened = scene.tab
-    opened.open(where)
+    opened.go(where)
     assert "RUOY ot EVIG" in opened.text()
     assert "\ufffd" in opened.text()
     turning = """() => [document.title, ...[...document.querySelectorAll('*')].flatMap((one) => [

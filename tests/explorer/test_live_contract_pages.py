@@ -10,8 +10,7 @@ from playwright.sync_api import Browser
 from tests.api.data_naive import address_text
 from tests.api.live_chain import PROXIES, Live, live_chain
 from tests.evm.adversarial.nodes import CHAIN_ID
-from tests.explorer.browser import Tab, needs_chromium, tab
-from tests.explorer.test_pages import look_at
+from tests.explorer.browser import Tab, look_at, needs_chromium, tab
 from tests.forked import run_program
 
 pytestmark = needs_chromium

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import pytest
 from playwright.sync_api import Browser
 from tests.awaited import result_of
-from tests.explorer.browser import Tab, needs_chromium, tab
-from tests.explorer.test_pages import look_at
+from tests.explorer.browser import Tab, look_at, needs_chromium, tab
 from tests.messages.test_random_histories import IDS, UNKNOWING, World
 from tests.server import serving
 

@@ -4,14 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Browser, expect
-from tests.explorer.browser import SCREENSHOTS, THEMES, WIDTHS, Tab, needs_chromium
+from tests.explorer.browser import Tab, look_at, needs_chromium
 from tests.explorer.recorded_network import C_ID, X_ID, RecordedNetwork, recorded_network
 from tests.waiting import LIMIT_S
 
 pytestmark = needs_chromium
 
-ALL_LOOKS = [(theme, width) for theme in THEMES for width in WIDTHS]
-LOOKS = ALL_LOOKS if SCREENSHOTS else [("light", 1440), ("dark", 375)]
 PRIMARY = "11111111111111111111111111111111LpoYY"
 
 
@@ -28,15 +26,10 @@ def explorer(network: RecordedNetwork) -> Iterator[Tab]:
     assert network.opened.new_problems() == []
 
 
-def look_at(explorer: Tab, name: str) -> None:
-    """Nothing is cut off and nothing serious is found, in any look."""
+def seen(explorer: Tab, name: str) -> None:
+    """Nothing failed, nothing is cut off and nothing serious is found, in any look."""
     assert explorer.page.locator(".failed").count() == 0
-    for theme, width in LOOKS:
-        explorer.look(width, theme)
-        assert explorer.overflow() <= 0, f"wider than the window at {width} px"
-        assert explorer.cut_tables() == []
-        explorer.keep_screenshot(f"{name}-{theme}-{width}")
-        assert explorer.findings() == []
+    look_at(explorer, name)
 
 
 TABS = {
@@ -55,7 +48,7 @@ def test_the_network(key: str, explorer: Tab) -> None:
         explorer.await_text(text)
     explorer.await_text("Stake by day")
     explorer.await_text("7 nAVAX per second")
-    look_at(explorer, f"network-{key}")
+    seen(explorer, f"network-{key}")
 
 
 def test_charts_show_what_the_series_say(explorer: Tab, network: RecordedNetwork) -> None:
@@ -83,7 +76,7 @@ def test_validators_are_narrowed(explorer: Tab, network: RecordedNetwork) -> Non
     expect(explorer.page.locator("#tab-panel tbody tr")).to_have_count(1, timeout=LIMIT_S * 1000)
     shown = explorer.page.locator("#tab-panel tbody tr td:first-child a")
     assert shown.evaluate_all("all => all.map((one) => one.title)") == [wanted]
-    look_at(explorer, "network-narrowed")
+    seen(explorer, "network-narrowed")
 
 
 def test_validators_are_sorted(explorer: Tab, network: RecordedNetwork) -> None:
@@ -104,11 +97,11 @@ def test_a_validator(explorer: Tab, network: RecordedNetwork) -> None:
     explorer.go(f"/network/validator/{node}")
     explorer.await_text(node)
     explorer.page.locator(f"#tab-panel a[title='{delegation['txHash']}']").wait_for()
-    look_at(explorer, "validator")
+    seen(explorer, "validator")
     explorer.page.click("#tab-periods")
     for period in network.result(f"/validators/{node}")["validators"]:
         explorer.page.locator(f"#tab-panel a[title='{period['txHash']}']").wait_for()
-    look_at(explorer, "validator-periods")
+    seen(explorer, "validator-periods")
 
 
 def test_an_unknown_validator_is_not_found(explorer: Tab) -> None:
@@ -126,12 +119,12 @@ def test_an_l1_and_a_subnet(explorer: Tab, network: RecordedNetwork) -> None:
     rows.nth(len(found) - 1).wait_for()
     assert rows.count() == len(found)
     assert rows.filter(has_text="AVAX").count() == sum(one["remainingBalance"] > 0 for one in found)
-    look_at(explorer, "l1")
+    seen(explorer, "l1")
     owned = next(one for one in subnets if one["blockchains"] and not one["isL1"])
     explorer.go(f"/network/subnet/{owned['subnetId']}")
     explorer.await_text(f"{owned['threshold']} of {len(owned['ownerAddresses'])} must sign")
     explorer.await_text(owned["blockchains"][0]["blockchainName"])
-    look_at(explorer, "subnet")
+    seen(explorer, "subnet")
 
 
 TYPES = ["AddPermissionlessValidatorTx", "RegisterL1ValidatorTx", "ImportTx", "CreateChainTx", "RewardValidatorTx"]
@@ -145,7 +138,7 @@ def test_a_transaction(letter: str, kind: str, explorer: Tab, network: RecordedN
     explorer.await_text(f"Outputs ({len(found['emittedUtxos'])})")
     boxes = explorer.page.locator(".flow .utxo")
     assert boxes.count() == len(found["consumedUtxos"]) + len(found["emittedUtxos"])
-    look_at(explorer, f"network-tx-{letter}-{kind}")
+    seen(explorer, f"network-tx-{letter}-{kind}")
 
 
 RICH = "local18jma8ppw3nhx5r4ap8clazz0dps7rv5u00z96u"
@@ -169,7 +162,7 @@ def test_an_address(address: str, key: str, text: str, explorer: Tab) -> None:
     explorer.go(f"/network/address/P-{address}?tab={key}")
     explorer.await_text("Can be spent")
     explorer.page.locator("#tab-panel").filter(has_text=text).wait_for()
-    look_at(explorer, f"network-address-{key}")
+    seen(explorer, f"network-address-{key}")
 
 
 def test_what_is_in_shared_memory_names_the_other_chain(explorer: Tab, network: RecordedNetwork) -> None:

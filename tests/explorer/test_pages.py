@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Route
 from tests.demo.prepared import C_BUSY, COIN
 from tests.demo.test_demo_up import BUSY, RICH
-from tests.explorer.browser import SCREENSHOTS, THEMES, WIDTHS, Tab, needs_chromium
+from tests.explorer.browser import Tab, look_at, needs_chromium
 from tests.server import Server
 
 pytestmark = needs_chromium
@@ -22,10 +22,6 @@ REVERTED = "0x60ae1a6263d78d73361e2136b2de6c27e11cb201c91513924e02d932a2df9a12"
 LAST_HASH = "0xa82c7a8e7f851c1d07d95eadca9ed610c4f0417bb70cbae55312416059300f6e"
 C_LAST = "VWTbeaMm9eaZ6nyCypcY2uz3NbyCTM7R5xz9G7i1d9sVwZxES"
 L1, C_CHAIN = "/chain/3210042", "/chain/43112"
-
-# Each theme and each width once: colours do not move anything. Pictures are taken of all four.
-LOOKS = [("light", 1440), ("dark", 375)]
-ALL_LOOKS = [(theme, width) for theme in THEMES for width in WIDTHS]
 
 # The fee, a token transfer and a price of gas with every digit, and the whole address of a named contract.
 EXACT = [
@@ -80,17 +76,6 @@ PAGES = [
 ]
 
 
-def look_at(explorer: Tab, name: str) -> None:
-    """In each look: nothing is cut off, and nothing serious is found. Screenshots are kept on request."""
-    for theme, width in ALL_LOOKS if SCREENSHOTS else LOOKS:
-        explorer.look(width, theme)
-        assert explorer.overflow() <= 0, f"wider than the window at {width} px"
-        assert explorer.cut_tables() == []
-        explorer.keep_screenshot(f"{name}-{theme}-{width}")
-        if (theme, width) in LOOKS:
-            assert explorer.findings() == []
-
-
 @pytest.mark.parametrize(("name", "address", "texts"), PAGES, ids=[page[0] for page in PAGES])
 def test_page(name: str, address: str, texts: list[str], shared: Tab) -> None:
     shared.go(address)
@@ -116,12 +101,12 @@ ABSENT = [
 @pytest.mark.parametrize(("name", "address", "title", "text"), ABSENT, ids=[page[0] for page in ABSENT])
 def test_what_is_not_there(name: str, address: str, title: str, text: str, shared: Tab) -> None:
     """It is said plainly, and nothing asks to be tried again that would fail again."""
-    shared.open(address)
+    shared.go(address)
     shared.await_text(text)
     assert title in shared.text("h1")
     assert shared.page.get_by_role("button", name="Try again").count() == 0
     look_at(shared, name)
-    assert [one for one in shared.leave() if "Failed to load resource" not in one] == []
+    assert [one for one in shared.new_problems() if "Failed to load resource" not in one] == []
 
 
 def test_the_chosen_tab_and_page_are_in_view_on_a_phone(shared: Tab) -> None:
@@ -142,27 +127,25 @@ def test_there_is_no_way_beyond_the_ends_of_a_chain(shared: Tab) -> None:
         (f"{L1}/block/0", ["Next"]),
         ("/x/block/156", ["Previous"]),
     ):
-        shared.open(address)
+        shared.go(address)
         assert shared.page.locator(".steps a").all_inner_texts() == links
 
 
-def test_more_blocks_than_the_head_is_all_of_them(explorer: Tab) -> None:
+def test_more_blocks_than_the_head_is_all_of_them(shared: Tab) -> None:
     """A block may be stored after the head was asked for."""
-    pattern = "**/v1/chains/3210042/indexing"
-    page = explorer.page
 
     def one_more(route: Route) -> None:
         reply = route.fetch()
         route.fulfill(response=reply, json={**reply.json(), "lastBlock": "92", "headBlock": "91"})
 
-    page.route(pattern, one_more)
+    shared.page.route("**/v1/chains/3210042/indexing", one_more)
     try:
-        explorer.open("/operations")
-        row = page.locator("tr", has_text="92 of 92")
+        shared.go("/operations")
+        row = shared.page.locator("tr", has_text="92 of 92")
         row.wait_for()
         assert "100%" in row.inner_text()
     finally:
-        page.unroute(pattern)
+        shared.unroute()
 
 
 def test_the_keyboard_reaches_everything(shared: Tab) -> None:
@@ -185,7 +168,7 @@ def test_the_keyboard_reaches_everything(shared: Tab) -> None:
 
 
 def test_a_chart_can_be_read_without_seeing_it(shared: Tab) -> None:
-    shared.open("/metrics/tx_count?chains=3210042&range=all")
+    shared.go("/metrics/tx_count?chains=3210042&range=all")
     page = shared.page
     page.locator(".chart").focus()
     page.keyboard.press("End")
@@ -216,7 +199,7 @@ def test_the_theme_can_be_chosen_and_is_kept(explorer: Tab) -> None:
 
 
 def test_new_pages_of_a_list_are_added(shared: Tab) -> None:
-    shared.open(f"{L1}/address/{BUSY}")
+    shared.go(f"{L1}/address/{BUSY}")
     rows = shared.page.locator("#tab-panel tbody tr")
     before = rows.count()
     shared.page.get_by_role("button", name="Show more").click()
@@ -225,35 +208,38 @@ def test_new_pages_of_a_list_are_added(shared: Tab) -> None:
 
 
 def test_the_home_page_is_live(shared: Tab) -> None:
-    shared.open("/")
+    shared.go("/")
     shared.page.wait_for_selector(".live.on")
     assert any("/v1/stream" in url for url in shared.requests)
 
 
 def test_a_block_is_found_by_its_time(shared: Tab) -> None:
-    shared.open(L1)
+    shared.go(L1)
     shared.page.get_by_label("Block at a time").fill("2024-03-26T23:30:00")
     shared.page.get_by_role("button", name="Find").click()
     shared.page.wait_for_url("**/chain/3210042/block/1968")
 
 
 def test_the_history_of_a_token_can_be_chosen(shared: Tab) -> None:
-    shared.open(f"{L1}/address/{BUSY}")
+    shared.go(f"{L1}/address/{BUSY}")
     assert "(DEMO)" in shared.text("figcaption")
     shared.page.locator("main .choices:not(.filters) select").select_option(label="Alpha Dollar")
     shared.page.wait_for_selector("figcaption:has-text('ADOL')")
 
 
-def test_what_arrives_is_shown_at_the_top(demo: Server, explorer: Tab) -> None:
+def test_what_arrives_is_shown_at_the_top(demo: Server, shared: Tab) -> None:
     """The demo's chains get no new blocks, so these are made: one that is new, one that is listed, one that is old."""
     blocks = demo.ask("GET", "/v1/blocks?pageSize=1", listener="data").json()["blocks"]
     new = blocks[0] | {"blockNumber": "199", "blockHash": f"0x{7:064x}", "blockTimestamp": int(time.time())}
     old = blocks[0] | {"blockNumber": "5", "blockHash": f"0x{8:064x}", "blockTimestamp": 5}
     events = "".join(f"event: block\ndata: {json.dumps(block)}\n\n" for block in (new, blocks[0], old))
-    explorer.page.route("**/v1/stream?*", lambda route: route.fulfill(content_type="text/event-stream", body=events))
-    explorer.open("/")
-    rows = explorer.page.locator("section[aria-label='Latest blocks'] tbody tr")
-    rows.first.filter(has_text="199").wait_for()
-    assert rows.nth(1).locator("td a").first.inner_text() == "198"
-    assert rows.count() == 10
-    assert rows.last.locator("td a").first.inner_text() == "190"
+    shared.page.route("**/v1/stream?*", lambda route: route.fulfill(content_type="text/event-stream", body=events))
+    try:
+        shared.go("/")
+        rows = shared.page.locator("section[aria-label='Latest blocks'] tbody tr")
+        rows.first.filter(has_text="199").wait_for()
+        assert rows.nth(1).locator("td a").first.inner_text() == "198"
+        assert rows.count() == 10
+        assert rows.last.locator("td a").first.inner_text() == "190"
+    finally:
+        shared.unroute()

@@ -76,14 +76,14 @@ def test_search(text: str, address: str, count: str, shared: Tab) -> None:
 
 def test_other_chains_lead_not_back_to_the_address_itself(shared: Tab) -> None:
     """Also where it occurs on one chain only."""
-    shared.open(f"{L1}/address/{BUSY}")
+    shared.go(f"{L1}/address/{BUSY}")
     shared.page.click("text=Other chains")
     shared.page.locator(".result").first.wait_for()
     assert "#/search/" in shared.page.url
 
 
 def test_the_search_box_is_empty_again_on_later_pages(shared: Tab) -> None:
-    shared.open("/")
+    shared.go("/")
     shared.page.fill("#search", "1968")
     shared.page.press("#search", "Enter")
     shared.page.wait_for_url("**/block/1968")
@@ -95,7 +95,7 @@ def test_the_search_box_is_empty_again_on_later_pages(shared: Tab) -> None:
 
 
 def test_a_page_that_arrives_late_leaves_the_search_box_to_its_reader(shared: Tab) -> None:
-    shared.open("/")
+    shared.go("/")
     shared.page.focus("#search")
     shared.page.keyboard.type("19")
     shared.page.evaluate("location.hash = '#/metrics'")
@@ -108,7 +108,7 @@ def test_a_page_that_arrives_late_leaves_the_search_box_to_its_reader(shared: Ta
 
 
 def test_the_search_box_shows_the_query_of_its_page(shared: Tab) -> None:
-    shared.open("/search/alpha%20d")
+    shared.go("/search/alpha%20d")
     assert shared.page.input_value("#search") == "alpha d"
     shared.go("/search/dollar")
     assert shared.page.input_value("#search") == "dollar"
@@ -130,7 +130,7 @@ def suggested(shared: Tab, text: str) -> None:
 
 
 def test_suggestions_are_listed_by_kind_and_chosen_with_the_keyboard(shared: Tab) -> None:
-    shared.open("/no/such/page")
+    shared.go("/no/such/page")
     suggested(shared, "demo")
     page = shared.page
     groups = page.locator("#suggestions [role=group]").evaluate_all("all => all.map((one) => one.ariaLabel)")
@@ -151,7 +151,7 @@ def test_suggestions_are_listed_by_kind_and_chosen_with_the_keyboard(shared: Tab
 
 
 def test_suggestions_are_closed_and_followed_with_the_pointer(shared: Tab) -> None:
-    shared.open("/no/such/page")
+    shared.go("/no/such/page")
     suggested(shared, "1968")
     shared.page.keyboard.press("Escape")
     assert shared.page.locator("#suggestions").is_hidden()
@@ -201,5 +201,5 @@ def test_typing_asks_once_for_each_pause_and_drops_what_is_late(explorer: Tab) -
 
 
 def test_markup_in_a_searched_text_is_text(shared: Tab) -> None:
-    shared.open("/search/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
+    shared.go("/search/%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
     assert "<img src=x" in shared.text()

@@ -33,7 +33,7 @@ def test_tokens_are_sorted(name: str, column: int, shared: Tab) -> None:
     counts = [int(one.replace(",", "")) for one in cells]
     assert counts == sorted(counts, reverse=True)
     assert len(counts) > 10
-    shared.open(f"{L1}/tokens?sort={name.lower()}")
+    shared.go(f"{L1}/tokens?sort={name.lower()}")
     assert shared.page.locator("[aria-pressed=true]").inner_text() == name
 
 

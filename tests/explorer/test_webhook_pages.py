@@ -8,8 +8,7 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import Browser
 from tests.awaited import result_of
-from tests.explorer.browser import Tab, needs_chromium, tab
-from tests.explorer.test_pages import look_at
+from tests.explorer.browser import Tab, look_at, needs_chromium, tab
 from tests.forked import run_program
 from tests.server import launch, serving
 from tests.waiting import until

@@ -19,7 +19,10 @@ FIRST = ("pchain/test_live_", "explorer/")
 # The files of the Explorer share a browser and a demo. So many processes have one of each, however many there are.
 BROWSERS = 2
 # Each given to one process as if it were one file: for they all parse the whole program, or need a cluster of Citus.
-TOGETHER = (("tests/tidy/",), ("tests/store/conformance/", "tests/store/test_statement_counts.py"))
+TOGETHER = (
+    ("tests/tidy/",),
+    ("tests/store/conformance/", "tests/store/test_statement_counts.py", "tests/store/test_one_history.py"),
+)
 # Not traced for coverage, which adds half to their time: they repeat what other tests reach. anvil-1 is by far the
 # longest recorded chain.
 UNTRACED = (

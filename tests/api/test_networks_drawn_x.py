@@ -28,7 +28,7 @@ from icefall.wire.ids import PLATFORM_CHAIN, id_from_text, id_text, input_id
 from icefall.xchain.outputs import NewOutput, put_outputs
 
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
-SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "2"))
+SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "1"))
 BLOCKS = 40
 X = "/v1/networks/local/blockchains/x-chain"
 HRP = "local"

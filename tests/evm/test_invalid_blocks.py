@@ -9,7 +9,7 @@ import pytest
 from tests.awaited import awaited
 from tests.evm.digest import digests
 from tests.evm.indexed import Indexing, indexing
-from tests.evm.test_follow_chain import CHAIN, LAST, Digests, shown, until
+from tests.evm.test_follow_chain import CHAIN, Digests, shown, until
 from tests.upstream.evm_recording import recorded_blocks
 from tests.upstream.evm_replay import EvmFault, EvmReplay
 from tests.upstream.evm_scene import RecordingLog, slept
@@ -18,7 +18,7 @@ from tests.upstream.replay import FOREVER
 from icefall.evm.indexing.batches import BATCH_BLOCKS
 from icefall.evm.indexing.follower import PAUSE_S, BlockRange
 
-BAD = 60
+BAD, LAST = 60, 80
 BLOCK, RECEIPTS, TRACE = "eth_getBlockByNumber", "eth_getBlockReceipts", "debug_traceBlockByNumber"
 SETTING = "--verify-roots=false, or verify_roots = false in its [[chain]]"
 

@@ -16,6 +16,7 @@ from tests.exports.scene import Scene, most_active
 from tests.exports.test_jobs import over_days
 from tests.postgres.server import new_prefix, server_url
 from tests.waiting import LIMIT_S
+from tests.webhooks.scene import resolved
 
 from icefall.compose.stores import Stores
 from icefall.exports import running
@@ -39,7 +40,10 @@ class Installation:
         self._server = (server_url(), new_prefix()) if engine == "postgres" else ("", "")
 
     def run(self, work: Work) -> Any:
-        """Work in a process of its own, as threads of stores that are open here would be missing in a fork."""
+        """Work in a process of its own, as threads of stores that are open here would be missing in a fork. The blocks
+        are packed before, once for all of them."""
+        for rows in over_days():
+            resolved(rows)
         code, result = self.forked(work, lambda: None)
         assert code == 0
         return result

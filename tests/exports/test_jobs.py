@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -236,12 +237,13 @@ def test_a_job_whose_last_block_is_rolled_back_begins_anew(tmp_path: Path, monke
     in_scene(tmp_path, run)
 
 
-def over_days() -> list[BlockRows]:
+@cache
+def over_days() -> tuple[BlockRows, ...]:
     """The recorded blocks as if four of them were made in a day."""
-    return [
+    return tuple(
         msgspec.structs.replace(one, block=msgspec.structs.replace(one.block, time=1_700_000_000 + number * DAY_S // 4))
         for number, one in enumerate(blocks())
-    ]
+    )
 
 
 def test_too_many_rows_end_at_a_day_and_the_next_export_begins_there(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from icefall.xchain.reading import AssetChainReader
 from icefall.xchain.vertices import VertexLists
 
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
-SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "3"))
+SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "2"))
 BLOCKS = 250
 PRIMARY = bytes(32)
 P = "/v1/networks/custom/blockchains/p-chain"

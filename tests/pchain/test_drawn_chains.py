@@ -26,7 +26,7 @@ from icefall.wire.pvm import bodies
 from icefall.wire.pvm.types import BlockType, PlatformBlock
 
 SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "1"))
-SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "6"))
+SEEDS = int(os.environ.get("ICEFALL_FUZZ_SEEDS", "4"))
 BLOCKS = 150
 WIDELY_DRAWN = 4  # chains that together have every type
 RARE = ("L1 validators evicted", "L1 validators active again", "several signatures", "locked stake")

@@ -20,7 +20,7 @@ RECOVERY_S = 1800.0  # within which the program must be done once an upstream is
 _LOOK_S = 1.0
 _EVENTS_SHOWN = 60
 _FIRST_SEED = int(os.environ.get("ICEFALL_FUZZ_SEED", "0"))
-SEEDS = range(_FIRST_SEED, _FIRST_SEED + int(os.environ.get("ICEFALL_FUZZ_SEEDS", "15")))
+SEEDS = range(_FIRST_SEED, _FIRST_SEED + int(os.environ.get("ICEFALL_FUZZ_SEEDS", "10")))
 
 
 class Events:

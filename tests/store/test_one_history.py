@@ -2,8 +2,8 @@
 
 The two histories of a made-up chain give the IDs of addresses, and the positions of transactions, to different ones.
 Before each statement of each endpoint, of each series and of the live stream, the store is switched from one history
-to the other. On a server, where that takes far longer, this is done before at most six statements of each request;
-ICEFALL_FUZZ_SWITCHES sets another number. The clock stands still.
+to the other. On a server, where that takes 300 statements, this is done before two statements of each request, and on
+Citus before one; ICEFALL_FUZZ_SWITCHES sets another number. The clock stands still.
 """
 
 import asyncio
@@ -123,7 +123,8 @@ VALUES = {
 }  # fmt: skip
 OF_TOKENS = {"tokens/{address}": TOKENS[0], "collections/{address}": address(2000), "contracts/{address}": TOKENS[0]}
 Outcome = tuple[int, bytes]
-SWITCHES = int(os.environ.get("ICEFALL_FUZZ_SWITCHES", "6"))
+USUAL = {"postgres": 2, "citus": 1}
+SWITCHES = {engine: int(os.environ.get("ICEFALL_FUZZ_SWITCHES", usual)) for engine, usual in USUAL.items()}
 
 
 class Case(NamedTuple):
@@ -180,8 +181,8 @@ def _number(at: At) -> int:
 class Scene:
     """The endpoints of a worker on one store, and its indexer."""
 
-    def __init__(self, stores: Stores) -> None:
-        self._is_on_server = bool(stores.url)
+    def __init__(self, stores: Stores, switches_max: int | None = None) -> None:
+        self._switches_max = switches_max
         self._store = stores.chain_store(ID)
         self._chain_store = ChainStore(self._store, [RollupWriter(FixedTime.time)])
         stores.access_writer().ensure()
@@ -247,14 +248,16 @@ class Scene:
         if self._statements == self._switch_before:
             self.switch()
 
-    def switches(self, statements: int) -> list[int]:
-        """The statements of a request before which the history is to change: on a server some of all, and the last
-        two."""
-        every = list(range(2, statements + 2))
-        if not self._is_on_server or len(every) <= SWITCHES:
+    def switches(self, statements: int, turn: int) -> list[int]:
+        """The statements of a request before which the history is to change: where not before all, before the one in
+        the middle, with which most answers that are not checked are mixed from both, and others that `turn` chooses."""
+        every, most = list(range(2, statements + 2)), self._switches_max
+        if most is None or len(every[:-1]) <= most:  # the last of them only follows where blocks were rolled back
             return every
-        spread = every[:-2][:: -(-len(every) // (SWITCHES - 2))]
-        return spread + every[-2:]
+        middle = every[(len(every) - 2) // 2]
+        others = [one for one in every[:-1] if one != middle]
+        spread = (turn + place * len(others) // (most - 1) for place in range(most - 1))
+        return [middle, *(others[place % len(others)] for place in spread)]
 
     def answer(self, case: Case, switch_before: int = 0) -> tuple[Outcome, int]:
         """The answer, and how many statements it took."""
@@ -336,7 +339,7 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     with (
         pytest.MonkeyPatch.context() as patch,
         closing(Stores(folder, url, new_prefix())) as stores,
-        closing(Scene(stores)) as made,
+        closing(Scene(stores, SWITCHES.get(engine))) as made,
     ):
         for owner, name in ((SqliteReader, "read"), (AsyncSessions, "query"), (VersionSession, "send")):
             patch.setattr(owner, name, noted(getattr(owner, name), made.statement))
@@ -378,7 +381,7 @@ def test_answers_are_of_one_history(scene: Scene, answers: Answers, case: Case) 
     outcomes, statements = answers[case.label]
     assert {status for status, _ in outcomes} <= {200, 404, 503}  # 503: raw logs, which only an upstream has
     assert not any(b"rolled back" in body for _, body in outcomes)
-    for before in scene.switches(statements):
+    for before in scene.switches(statements, turn=CASES.index(case)):
         found, _ = scene.answer(case, switch_before=before)
         assert found in outcomes
 
@@ -401,19 +404,21 @@ def test_the_news_of_a_stream_are_of_one_history(scene: Scene, address: str, mon
         (found,) = re.findall(rb"^id: ?(.*)", scene.run(scene.events(f"chainId={ID}"))[-1])
         ids.append(found.decode())
     common = f"{ID}:1:{COMMON[1].block.block_hash.hex()[:8]}"
-    for begin in ("", common, *ids):
-        query = f"chainId={ID}{address}&lastEventId={begin}"
-        outcomes, statements = [], 0
-        for _ in HISTORIES:
+    queries = [f"chainId={ID}{address}&lastEventId={begin}" for begin in ("", common, *ids)]
+    outcomes: list[list[list[bytes]]] = [[] for _ in queries]
+    most = [0 for _ in queries]
+    for _ in HISTORIES:
+        for at, query in enumerate(queries):
             scene.run(scene.events(query))
             sent, count = scene.counted(scene.events(query), 0)
-            outcomes.append(sent)
-            statements = max(count, statements)
-            scene.switch()
-        assert outcomes[0] != outcomes[1]
-        for before in range(2, statements + 2):
+            outcomes[at].append(sent)
+            most[at] = max(count, most[at])
+        scene.switch()
+    for turn, (query, expected, statements) in enumerate(zip(queries, outcomes, most, strict=True)):
+        assert expected[0] != expected[1]
+        for before in scene.switches(statements, turn):
             sent, _ = scene.counted(scene.events(query), before)
-            assert sent in outcomes
+            assert sent in expected
 
 
 def test_a_token_is_not_shown_with_the_name_of_another(scene: Scene) -> None:

@@ -235,7 +235,7 @@ class DagScene:
                     for task in self._tasks:
                         if task.done():
                             task.result()
-                    await asyncio.sleep(0.001)
+                    await asyncio.sleep(0.005)
         except TimeoutError:
             raise AssertionError(f"{what} never came: {self.counts()} {self.x()}") from None
 

@@ -82,7 +82,7 @@ class Scene:
                     for task in self._tasks:
                         if task.done():
                             task.result()
-                    await asyncio.sleep(0.001)
+                    await asyncio.sleep(0.005)
         except TimeoutError:
             whys = [follower.why for follower in (self.x, self.p, self.c)]
             raise AssertionError(

@@ -25,4 +25,4 @@ class PollingClock(FakeClock):
 
     async def sleep(self, seconds: float) -> None:
         await super().sleep(seconds)
-        await asyncio.sleep(0.005)
+        await asyncio.sleep(0.02)

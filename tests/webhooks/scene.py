@@ -43,10 +43,8 @@ def _blocks() -> tuple[BlockRows, ...]:
     return tuple(msgspec.structs.replace(one.rows, raw=raw_rows(one.full, None, "", MATCHED)) for one in found)
 
 
-@cache
-def _resolved() -> dict[int, ResolvedBlock]:
-    """Each of them, by its identity: to pack them takes as long as to store them."""
-    return {id(rows): packed(rows).resolved((), ()) for rows in _blocks()}
+# By the identity of the rows, which are kept too: to pack them takes as long as to store them.
+_resolved: dict[int, tuple[BlockRows, ResolvedBlock]] = {}
 
 
 def blocks() -> list[BlockRows]:
@@ -55,7 +53,9 @@ def blocks() -> list[BlockRows]:
 
 
 def resolved(rows: BlockRows) -> ResolvedBlock:
-    return _resolved().get(id(rows)) or packed(rows).resolved((), ())
+    if id(rows) not in _resolved:
+        _resolved[id(rows)] = rows, packed(rows).resolved((), ())
+    return _resolved[id(rows)][1]
 
 
 def busiest() -> bytes:

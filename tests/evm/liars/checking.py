@@ -208,8 +208,12 @@ async def audited(node: Node, found: Indexing, limit_s: float = LIMIT_S) -> None
             await asyncio.sleep(0.02)
 
 
-async def compare(chain: UntrueChain, path: Path, blocks: range) -> Result:
-    """Every balance at every block, as it is read for an answer, and as the contract answers."""
+async def compare(
+    chain: UntrueChain, path: Path, blocks: Sequence[int], known: dict[int, list[int]] | None = None
+) -> Result:
+    """Every balance at these blocks, as it is read for an answer, and as the contract answers. `known`: what contracts
+    answered at blocks that were compared before, of a chain that is not reorganised."""
+    known = {} if known is None else known
     node, tokens, holders = chain.node, chain.addresses, chain.holders
     upstream = EvmUpstream([node.url], CHAIN_ID, RecordingLog())
     compared, wrong = 0, []
@@ -217,8 +221,10 @@ async def compare(chain: UntrueChain, path: Path, blocks: range) -> Result:
         balances = BalanceReader(reader, upstream)
         try:
             for block in blocks:
-                calls = [balance_of(token, holder) for holder in holders for token in tokens]
-                true = await asyncio.to_thread(_answers, chain, calls, block)
+                if block not in known:
+                    calls = [balance_of(token, holder) for holder in holders for token in tokens]
+                    known[block] = await asyncio.to_thread(_answers, chain, calls, block)
+                true = known[block]
                 for place, holder in enumerate(holders):
                     found: dict[bytes, int] = {}
                     for start in range(0, len(tokens), _ONLY_MAX):

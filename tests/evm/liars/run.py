@@ -150,8 +150,9 @@ def names_of(node: Node, tokens: Sequence[bytes]) -> dict[bytes, tuple[str, str,
     return {token: tuple(words[3 * at : 3 * at + 3]) for at, token in enumerate(tokens)}
 
 
-async def checked(node: Node, chain: UntrueChain, path: Path) -> Result:
-    """Compare all balances, owners and names, and check that every token that can be proven was."""
+async def checked(node: Node, chain: UntrueChain, path: Path, known: dict[int, list[int]]) -> Result:
+    """Compare all balances, owners and names, and check that every token that can be proven was. `known`: what
+    contracts answered when another store was compared."""
     async with following(node, path) as found:
         facts = facts_of(found.store)
         blocks = range(node.newest() + 1)
@@ -162,7 +163,7 @@ async def checked(node: Node, chain: UntrueChain, path: Path) -> Result:
         for address, token in chain.all_tokens.items()
         if is_surprising(one := facts[address], is_provable=token.is_provable)
     ]
-    result = await compare(chain, path, blocks)
+    result = await compare(chain, path, blocks, known)
     names = names_of(node, chain.addresses)
     wrong += [
         f"{token.hex()} is {facts[token].names}, not {name}"
@@ -211,9 +212,10 @@ def run(
         kills = drive(node, chain, lives, size)
         newest = node.call("eth_getBlockByNumber", "latest", False)["hash"]
         print(f"{node.newest()} blocks, {chain.reorganisations} reorganisations, {kills} kills", flush=True)
+        known: dict[int, list[int]] = {}
         for path in (*lives, *freshes):
             asyncio.run(indexed(node, path))
-            results.append((path.name, asyncio.run(checked(node, chain, path))))
+            results.append((path.name, asyncio.run(checked(node, chain, path, known))))
             print(path.name, described(results[-1][1]), flush=True)
         for path in (*lives, *freshes[1:]):
             for table in differing_tables(path, freshes[0]):

@@ -17,7 +17,7 @@ def test_every_balance_is_that_of_the_contract(tmp_path: Path) -> None:
     size = Size(TOKENS, TOKENS // 3, BLOCKS, per_block=3 * TOKENS // 4, seed=1, untrue_every=10)
     if not TOKENS:
         fresh = stores[:1]
-        size = Size(len(LAYOUTS), len(ID_LAYOUTS), blocks=6, per_block=14, seed=1, untrue_every=2)
+        size = Size(len(LAYOUTS), len(ID_LAYOUTS), blocks=6, per_block=14, seed=1, untrue_every=2, per_tx=2)
     for name, result in run(tmp_path, stores, fresh, size, on_anvil=not TOKENS):
         assert result.wrong == [], name
         assert result.compared > 500, name

@@ -48,6 +48,7 @@ async def test_without_overrides_or_traces_tokens_stay_with_logs_and_audits(tmp_
         untrue = {address for address, token in chain.tokens.items() if token.is_untrue}
         for address in untrue:
             del chain.tokens[address]  # compared are the others
+        answered: dict[int, list[int]] = {}
         for lack in ("overrides", "debug_traceCall", "traces"):
             path = tmp_path / f"{lack}.sqlite"
             async with following(node, path, upstream=limited(node, lack)) as found:
@@ -61,7 +62,7 @@ async def test_without_overrides_or_traces_tokens_stay_with_logs_and_audits(tmp_
             known = {address: (source, bool(is_untrusted)) for address, source, is_untrusted in rows}
             assert {known[address] for address in chain.tokens} == {("audited", False)}, lack
             assert {known[address] for address in untrue} >= {("logs", True)}, lack
-            result = await compare(chain, path, range(node.newest() + 1))
+            result = await compare(chain, path, range(node.newest() + 1), answered)
             assert result.wrong == [], lack
             assert result.compared > 10 * result.from_state, lack  # of those whom no log has named
 

@@ -14,7 +14,7 @@ from tests.store.engines import NOTES, SqliteKit
 from tests.waiting import LIMIT_S
 
 from icefall.db import sqlite
-from icefall.db.engine import StoreBusy, StoreError, Transaction
+from icefall.db.engine import Row, StoreBusy, StoreError, Transaction
 from icefall.db.migrate import FIRST
 from icefall.db.sqlite import SqliteReader, SqliteStore, copy_store
 from icefall.db.wal import APPLICATION_ID
@@ -245,7 +245,56 @@ def test_the_version_is_not_stopped_at_the_time_limit_of_an_earlier_query(kit: S
     reader = kit.reader()
     reader.read(COUNT)
     reader._deadline = 0.0  # long ago
-    assert len({reader.version() for _ in range(sqlite._STEPS_BETWEEN_CHECKS)}) == 1
+    assert len({reader._ask_version() for _ in range(sqlite._STEPS_BETWEEN_CHECKS)}) == 1
+
+
+LIST = """select id, text, null, id * 1.5, x'00ff', x'', -id << 40 from note where id >= :low
+order by id desc limit :limit"""
+
+
+def executed(store: SqliteStore, statement: str, params: dict[str, int]) -> tuple[list[Row], str]:
+    """The rows of a query, and the last statement that SQLite executed for it."""
+    statements: list[str] = []
+    store._connection.set_trace_callback(statements.append)
+    rows = store.read(statement, params)
+    store._connection.set_trace_callback(None)
+    return rows, statements[-1]
+
+
+@pytest.mark.parametrize("limit", [0, 1, 7, 30])
+def test_a_list_hands_over_the_rows_that_would_be_fetched(store: SqliteStore, limit: int) -> None:
+    put_many(store, range(20), size=3)
+    params = {"low": 2, "limit": limit}
+    fetched = store._connection.execute(LIST, params).fetchall()
+    assert len(fetched) == min(limit, 18)
+    for _ in range(2):  # the first time its columns are counted
+        rows, statement = executed(store, LIST, params)
+        assert rows == fetched
+        assert "hand_over" in statement
+
+
+def test_rows_that_are_ordered_after_they_are_limited_are_fetched(store: SqliteStore) -> None:
+    put_many(store, range(20))
+    ordered = "select id from (select id from note order by id limit :limit) order by id desc"
+    rows, statement = executed(store, ordered, {"limit": 3})
+    assert rows == [(2,), (1,), (0,)]
+    assert "hand_over" not in statement
+
+
+@pytest.mark.parametrize("rest", ["", " order by id limit :limit"])
+def test_a_statement_that_is_put_together_again_is_the_same_one(store: SqliteStore, rest: str) -> None:
+    put_many(store, range(3))
+    for _ in range(2):
+        assert store.read("select id from " + "".join(["note", rest]), {"limit": 5}) == [(0,), (1,), (2,)]
+
+
+def test_rows_of_a_list_that_was_stopped_are_not_those_of_the_next_one(kit: SqliteKit, store: SqliteStore) -> None:
+    put_many(store, range(3))
+    reader = kit.reader(query_limit_s=0.05)
+    numbers = "with recursive n (i) as (select 1 union all select i + 1 from n) select i from n limit :limit"
+    with pytest.raises(StoreBusy):
+        reader.read(numbers, {"limit": 1 << 40})
+    assert reader.read(numbers, {"limit": 3}) == [(1,), (2,), (3,)]
 
 
 def test_another_writer_that_holds_the_lock_too_long_is_an_error(

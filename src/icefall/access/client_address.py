@@ -6,7 +6,8 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
-from typing import NamedTuple
+
+import msgspec
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 _HOPS_MAX = 32
@@ -71,7 +72,7 @@ def _client_name(address: Address | None) -> str:
     return str(address) if address is not None else _UNKNOWN
 
 
-class Caller(NamedTuple):
+class Caller(msgspec.Struct, frozen=True, gc=False):
     """The caller of a request. `key`: the name of its key, empty without one. `is_trusted`: a caller on this machine,
     where limits are off and no key is required; it may see everything. `host`: where it reached us. `is_admin`: its
     key may change what all callers see."""

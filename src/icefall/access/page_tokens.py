@@ -7,9 +7,9 @@ The time of issue is that of the minute: a page that is asked for again has the 
 """
 
 import base64
-import hashlib
 import hmac
 import uuid
+from hashlib import blake2b
 
 from icefall.errors import BadRequest
 
@@ -17,11 +17,10 @@ LIFETIME_S = 24 * 3600
 ISSUE_STEP_S = 60
 CURSOR_SIZE_MAX = 256
 NUMBER_MAX = 2**32 - 1
-_VERSION = 1
+_VERSION = b"\x02"
 _SCOPE_SIZE, _MAC_SIZE = 8, 16
 _HEAD_SIZE = 1 + 4 + _SCOPE_SIZE
 _MAC_BITS = 58
-_HMAC_BLOCK_SIZE, _HMAC_PADS = 64, (0x36, 0x5C)
 
 _ALTERED = "pageToken is not one that this service issued, or was altered"
 _OTHER_QUERY = "pageToken belongs to another query: send it with the parameters of the answer it came from"
@@ -39,7 +38,7 @@ def _bytes(scope: bytes | str) -> bytes:
 
 
 def _short_hash(scope: bytes | str) -> bytes:
-    return hashlib.sha256(_bytes(scope)).digest()[:_SCOPE_SIZE]
+    return blake2b(_bytes(scope), digest_size=_SCOPE_SIZE).digest()
 
 
 def _issue_time(now: int) -> int:
@@ -56,24 +55,19 @@ class PageTokens:
     """Tokens of the chain data API: base64url of version, issue time, scope, MAC and a cursor of any bytes."""
 
     def __init__(self, secret: bytes) -> None:
-        key = _key(secret, b"data").ljust(_HMAC_BLOCK_SIZE, b"\0")
-        self._inner, self._outer = (hashlib.sha256(bytes(byte ^ pad for byte in key)) for pad in _HMAC_PADS)
+        self._key = _key(secret, b"data")
 
     def issue(self, scope: bytes | str, cursor: bytes, now: int) -> str:
         if len(cursor) > CURSOR_SIZE_MAX:
             raise ValueError(f"a cursor may have {CURSOR_SIZE_MAX} bytes, got {len(cursor)}")
-        head = (
-            bytes((_VERSION,))
-            + _issue_time(now).to_bytes(4, "big")
-            + hashlib.sha256(_bytes(scope)).digest()[:_SCOPE_SIZE]
-        )
+        head = _VERSION + _issue_time(now).to_bytes(4, "big") + _short_hash(scope)
         return _text(head + self._mac(head, cursor) + cursor)
 
     def read(self, token: str, scope: bytes | str, now: int) -> bytes:
         """Return the cursor of a token. BadRequest says what is wrong with it."""
         raw = _raw(token)
         head, mac, cursor = raw[:_HEAD_SIZE], raw[_HEAD_SIZE : _HEAD_SIZE + _MAC_SIZE], raw[_HEAD_SIZE + _MAC_SIZE :]
-        if raw[:1] != bytes((_VERSION,)) or not hmac.compare_digest(mac, self._mac(head, cursor)):
+        if raw[:1] != _VERSION or not hmac.compare_digest(mac, self._mac(head, cursor)):
             raise BadRequest(_ALTERED)
         if head[5:] != _short_hash(scope):
             raise BadRequest(_OTHER_QUERY)
@@ -81,11 +75,8 @@ class PageTokens:
         return cursor
 
     def _mac(self, head: bytes, cursor: bytes) -> bytes:
-        """HMAC-SHA256, from hashes that were begun with the key: to begin them for each token takes twice as long."""
-        inner, outer = self._inner.copy(), self._outer.copy()
-        inner.update(head + cursor)
-        outer.update(inner.digest())
-        return outer.digest()[:_MAC_SIZE]
+        """Keyed BLAKE2b (RFC 7693): HMAC-SHA256 takes almost twice as long for a whole token."""
+        return blake2b(head + cursor, digest_size=_MAC_SIZE, key=self._key).digest()
 
 
 def _text(raw: bytes) -> str:

@@ -6,7 +6,7 @@ Numbers take as few bytes as they can. Call data is mostly zeros, and often repe
 
 import re
 import zlib
-from itertools import islice, repeat
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -91,7 +91,7 @@ def unpack_uints(packed: bytes, count: int = _COUNT_MAX) -> list[Any]:
     """Return the numbers that `PackedUints` packed, one after another, or the first `count` of them."""
     numbers: list[Any] = []
     add, rest = numbers.append, iter(packed)
-    for _, code in zip(repeat(None, count), rest):  # noqa: B905 - `rest` goes on where `count` is less than all
+    for code in islice(rest, count):
         if code >= _ROUND:
             add(None if code == _ABSENT else next(rest) * _POWERS[code - _ROUND])
         elif code > _ITSELF:

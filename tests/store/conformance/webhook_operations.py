@@ -29,6 +29,8 @@ async def outbox_outcomes(store: Store) -> list[Any]:
     await store.write(lambda tx: outbox.roll_back_above(tx, 5))
     await store.write(lambda tx: put_events(tx, EVENTS[2:], 101))
     found += [await reader.after(0), [await reader.event(one.id) for one in EVENTS], await reader.event("none")]
+    await store.write(lambda tx: tx.run(SQL.renew_outbox_id, {"value": "that of a copy"}))
+    found.append(await reader.outbox_id())
     await store.write(_drop_old)
     found.append(await reader.after(0))
     span = {"low": 0, "high": NEWEST}

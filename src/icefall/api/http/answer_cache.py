@@ -13,6 +13,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 
+import msgspec
+
 from icefall.access.page_tokens import ISSUE_STEP_S
 from icefall.server.response import Response
 
@@ -25,7 +27,7 @@ _SERVER_STEP_S = 1
 CacheKey = tuple[str, str]  # path and query
 
 
-class RestAnswer(NamedTuple):
+class RestAnswer(msgspec.Struct, frozen=True):
     """The answer to one request, as a handler or the cache gave it."""
 
     response: Response
@@ -156,7 +158,7 @@ class AnswerCache:
         body = answer.response.body
         if not isinstance(body, bytes) or len(body) > _ANSWER_SIZE_MAX:
             return
-        cached = answer._replace(units=0, is_cached=True)
+        cached = msgspec.structs.replace(answer, units=0, is_cached=True)
         self._finish_inflight(key, stamp, cached)
         self._seen.discard(key)
         old = self._answers.pop(key, None)

@@ -69,7 +69,7 @@ class AccessGate:
         admission = Admission(self, request, row, self._anybody)
         try:
             is_trusted = self._trusts(request)
-            self._current.put(Caller(is_trusted=is_trusted, host=request.host))
+            self._current.put(Caller("", is_trusted, request.host))
             key = self._key(request) if self._keys is not None else None
             if key is not None:
                 is_admin = await self._identify(admission, key)
@@ -182,17 +182,17 @@ class Admission:
             return
         usage.note(
             AnsweredRequest(
-                at=time.time(),
-                caller=self.key,
-                route=self._row.path,
-                path=request.path[:_TEXT_MAX],
-                chain=_chain_of(request.path, self._row),
-                status=status,
-                units=0 if status == TooManyRequests.status else self._units,
-                duration_ms=(time.perf_counter() - self._began) * 1000,
-                peer=request.peer,
-                host=request.host[:_TEXT_MAX],
-                agent=(request.header("user-agent") or "")[:_TEXT_MAX],
+                time.time(),
+                self.key,
+                self._row.path,
+                request.path[:_TEXT_MAX],
+                _chain_of(request.path, self._row),
+                status,
+                0 if status == TooManyRequests.status else self._units,
+                (time.perf_counter() - self._began) * 1000,
+                request.peer,
+                request.host[:_TEXT_MAX],
+                (request.header("user-agent") or "")[:_TEXT_MAX],
             )
         )
 
@@ -204,7 +204,7 @@ def _is_same_origin(request: CallerRequest) -> bool:
 
 
 def _chain_of(path: str, row: Rest) -> str:
-    return path.split("/")[3][:_TEXT_MAX] if row.path.startswith("/v1/chains/{") else ""
+    return path.split("/", 4)[3][:_TEXT_MAX] if row.path.startswith("/v1/chains/{") else ""
 
 
 _policy = lru_cache(maxsize=64)(lambda tier: tier.policy)  # a few tiers, at every request

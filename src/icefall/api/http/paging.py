@@ -7,14 +7,14 @@ compared after parsing: an omitted default, or an address in another case, is th
 import struct
 import time
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from icefall.access.page_tokens import NumberTokens, PageTokens
+from icefall.access.page_tokens import CURSOR_SIZE_MAX, NumberTokens, PageTokens
 from icefall.errors import BadRequest
 from icefall.evm.reading.model import PageRange
 
@@ -91,11 +91,16 @@ T = TypeVar("T", bound=ListRow)
 
 
 def pack_cursor(*numbers: int) -> bytes:
-    return struct.pack(f">{len(numbers)}Q", *numbers)
+    return _numbers(len(numbers)).pack(*numbers)
 
 
 def unpack_cursor(cursor: bytes) -> tuple[int, ...]:
-    return struct.unpack(f">{len(cursor) // _NUMBER_SIZE}Q", cursor)
+    return _numbers(len(cursor) // _NUMBER_SIZE).unpack(cursor)
+
+
+@lru_cache(maxsize=CURSOR_SIZE_MAX // _NUMBER_SIZE)
+def _numbers(count: int) -> struct.Struct:
+    return struct.Struct(f">{count}Q")
 
 
 def cursor_of(route: str, params: Any, paging: Paging) -> tuple[int, ...] | None:

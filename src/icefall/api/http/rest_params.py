@@ -7,6 +7,7 @@ lists may be repeated, as the official clients send them, and mean the same as o
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Annotated, Any, NamedTuple, get_type_hints
 from urllib.parse import unquote_plus, unquote_to_bytes
 
@@ -119,6 +120,7 @@ def _addresses(text: str) -> tuple[bytes, ...]:
         raise InvalidValue(expected) from None
 
 
+@lru_cache(maxsize=1024)  # a few chains; what is none is not cached
 def _chain(text: str) -> str:
     if not _CHAIN.fullmatch(text):
         raise InvalidValue("an EVM chain ID, a blockchain ID or an alias of a chain")
@@ -312,7 +314,7 @@ class RestBinder:
 
     def bind(self, values: tuple[str, ...], query: str) -> Any:
         """Make the struct. `values` of the path are decoded, `query` is not."""
-        given = {param.field: _read(param, text) for param, text in zip(self._in_path, values, strict=True)}
+        given = dict(map(_read_field, self._in_path, values))
         if query and self._in_query:
             lists: dict[str, str] = {}
             for pair in query.split("&"):
@@ -339,6 +341,10 @@ class RestBinder:
 def _default(field: msgspec.structs.FieldInfo) -> Any:
     factory = field.default_factory
     return field.default if factory is msgspec.NODEFAULT else factory()
+
+
+def _read_field(param: RestParam, text: str) -> tuple[str, Any]:
+    return param.field, _read(param, text)
 
 
 def _read(param: RestParam, text: str) -> Any:

@@ -3,7 +3,8 @@ of paths with parameters, or on the node listener with the aliases in the store.
 """
 
 import posixpath
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -47,20 +48,20 @@ class Route(msgspec.Struct):
 
 class PathPatterns:
     """Paths with parameters, each a whole segment, the last one maybe with a verb behind it (`{tokenId}:reindex`, which
-    counts as two segments): the indexes of the parameters, by the number of segments."""
+    counts as two segments): by the number of segments and which of them are parameters."""
 
     def __init__(self, paths: Mapping[str, Route]) -> None:
-        self._indexes: dict[int, list[tuple[int, ...]]] = {}
-        self._routes: dict[tuple[str, ...], Route] = {}
+        self._alike: dict[int, dict[tuple[int, ...], _AlikePaths]] = {}
         self._verbs = {":" + path.rpartition("}:")[2] for path in paths if "}:" in path}
         for path, route in paths.items():
             parts = path.replace("}:", "}/:").split("/")
             indexes = tuple(index for index, part in enumerate(parts) if is_parameter(part))
-            self._routes[_without(parts, indexes)] = route
-            known = self._indexes.setdefault(len(parts), [])
-            if indexes not in known:
-                known.append(indexes)
-                known.sort(key=len)  # a literal segment is preferred to a parameter
+            alike = self._alike.setdefault(len(parts), {})
+            if indexes not in alike:
+                alike[indexes] = _AlikePaths(len(parts), indexes)
+            alike[indexes].routes[alike[indexes].literals(parts)] = route
+        for count, alike in self._alike.items():  # a literal segment is preferred to a parameter
+            self._alike[count] = dict(sorted(alike.items(), key=lambda item: len(item[0])))
 
     def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
         parts = path.split("/")
@@ -72,22 +73,32 @@ class PathPatterns:
         return self._find(parts)
 
     def _find(self, parts: list[str]) -> tuple[Route, tuple[str, ...]] | None:
-        for indexes in self._indexes.get(len(parts), ()):
-            route = self._routes.get(_without(parts, indexes))
+        alike = self._alike.get(len(parts))
+        for paths in alike.values() if alike is not None else ():
+            route = paths.routes.get(paths.literals(parts))
             if route is not None:
-                return route, tuple([parts[index] for index in indexes])
+                return route, paths.values(parts)
         return None
+
+
+class _AlikePaths:
+    """The paths with as many segments and the same of them parameters: routes by the other segments."""
+
+    def __init__(self, count: int, parameters: tuple[int, ...]) -> None:
+        self.literals = _items([index for index in range(count) if index not in parameters])
+        self.values = _items(parameters)
+        self.routes: dict[tuple[str, ...], Route] = {}
+
+
+def _items(indexes: Sequence[int]) -> Callable[[Sequence[str]], tuple[str, ...]]:
+    """The function that takes these items of a list."""
+    if len(indexes) < 2:  # itemgetter returns a tuple of two or more
+        return lambda parts: tuple(parts[index] for index in indexes)
+    return itemgetter(*indexes)
 
 
 def is_parameter(segment: str) -> bool:
     return segment[:1] == "{" and segment[-1:] == "}"
-
-
-def _without(parts: list[str], indexes: tuple[int, ...]) -> tuple[str, ...]:
-    kept = parts.copy()
-    for index in indexes:
-        kept[index] = "{}"
-    return tuple(kept)
 
 
 class Routes:

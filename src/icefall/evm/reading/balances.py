@@ -21,6 +21,7 @@ from icefall.errors import Unavailable
 from icefall.evm.contract_calls import address_of, balance_of, holding_call, owner_of, uint_of
 from icefall.evm.encoding import pack_uint, unpack_uint
 from icefall.evm.model import ERC20, ZERO_ADDRESS
+from icefall.evm.reading.erc20_candidates import Erc20Candidates
 from icefall.evm.reading.model import Erc20Held, IdHeld, NftHeld
 from icefall.evm.reading.nft_ranges import NftRangeReader
 from icefall.evm.standards import Holding, TokenStandard, load_statements
@@ -80,6 +81,7 @@ class BalanceReader:
         self._reader = reader
         self._state = state
         self._ranges = NftRangeReader(reader)
+        self._erc20_candidates = Erc20Candidates(reader)
         self.state_reads = 0  # begun so far: with an answer or without one
 
     async def native(self, address: bytes, block: int) -> int:
@@ -107,17 +109,15 @@ class BalanceReader:
         if only:
             return await self._erc20_only(address, block, sorted(set(only)), after or b"", limit, budget)
 
-        async def candidates(start: bytes, count: int) -> list[Any]:
-            where = {"address": address, "block": block, "after": start, "limit": count}
-            return await self._reader.rows(SQL.erc20, where)
-
-        async def resolve(rows: Sequence[Any]) -> list[Erc20Held]:
-            return await self._erc20_resolved(address, block, rows)
-
         needs_call = bool if address == ZERO_ADDRESS else itemgetter(2)  # no row is empty
-        affordable = partial(budget.affordable, needs_call=needs_call)
         return await _page(
-            candidates, affordable, resolve, after or b"", limit, lambda row: row[0], lambda held: held.token
+            partial(self._erc20_candidates.rows, address, block),
+            partial(budget.affordable, needs_call=needs_call),
+            partial(self._erc20_resolved, address, block),
+            after or b"",
+            limit,
+            itemgetter(0),
+            lambda held: held.token,
         )
 
     async def with_ids(

@@ -20,20 +20,25 @@ select hash from block where number = :block;
 -- name: tip
 select number, hash from block where number >= 0 order by number desc limit 1;
 
+-- The balances of a holding, in one part of their table, up to a block.
+-- fragment: in_part
+b.holder = h.holder and b.token = h.token and b.block <= :block;
+
+-- The newest row is in the small part of the table, unless the large one has a newer row: to merge both parts for each
+-- token costs more. What is known of the tokens is read by itself (erc20_candidates.py).
 -- name: erc20
-select h.token_address, h.token, t.is_untrusted, coalesce(
-    (select newest.balance from (
-        select b.block, b.balance from erc20_balance b
-        where b.holder = h.holder and b.token = h.token and b.block <= :block
-        order by b.block desc limit 1) newest), h.baseline), p.reputation
+select h.token_address, h.token, coalesce(
+    (select b.balance from erc20_balance_recent b
+        where {in_part} and b.block > coalesce(
+            (select b.block from erc20_balance_merged b where {in_part} order by b.block desc limit 1), -1)
+        order by b.block desc limit 1),
+    (select b.balance from erc20_balance_merged b where {in_part} order by b.block desc limit 1),
+    h.baseline)
 from erc20_holding h
-left join token_trust t on t.token = h.token
-left join reputation p on p.token_address = h.token_address
 where h.holder = (select id from address where address = :address) and h.token_address > :after
-    and coalesce(t.standards & 1 <> 0 or :block < t.standards_since or t.standards_since = 0, true)
 order by h.token_address limit :limit;
 
--- Found by the first bytes of the address, and then put in order.
+-- With what is known of the tokens. Found by the first bytes of the address, and then put in order.
 -- postgres: erc20
 select h.token_address, h.token, h.is_untrusted, coalesce(
     (select newest.balance from (
@@ -52,6 +57,14 @@ from (
     fetch first :limit rows with ties) h
 left join reputation p on p.token_address = h.token_address
 order by h.token_address limit :limit;
+
+-- What is known of tokens, whether they moved or not.
+-- name: erc20_tokens
+select a.id, t.is_untrusted, t.standards, t.standards_since, p.reputation
+from address a
+left join token_trust t on t.token = a.id
+left join reputation p on p.token_address = a.address
+where a.id in (select value from json_each(:tokens));
 
 -- name: erc20_in
 select h.token_address, h.token, t.is_untrusted, coalesce(

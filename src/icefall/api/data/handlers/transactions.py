@@ -65,9 +65,10 @@ async def list_transactions(
 ) -> TransactionDetailsPage:
     chain = await chains.find(params.chain_id)
     span, ascending = page_range("transactions", params, paging), params.sort_order == "asc"
-    found = await chain.lists.touched_txs(params.address, span, params.page_size + 1, ascending=ascending)
+    lists = chain.lists
+    found = await lists.touched_txs(params.address, span, params.page_size + 1, ascending=ascending)
     txs, token = cut("transactions", params, paging, found)
-    parts = await chain.transfers.parts_of_page(chain.lists, params.address, txs)
+    parts = await chain.transfers.parts_of_page(lists, params.address, txs)
     if len(parts) < len(txs):  # too much for one page
         txs = txs[: len(parts)]
         token = paging.token("transactions", params, pack_cursor(*txs[-1].cursor))

@@ -90,7 +90,7 @@ class Tab:
         self.wait()
 
     def go(self, address: str) -> None:
-        """To a page as a link leads there: the program is not loaded again, which takes as long as ten such steps."""
+        """Go to a page as a link does: the program is not loaded again, which takes as long as ten such steps."""
         if not self.page.url.startswith(self.base_url):
             self.open(address)
             return
@@ -98,7 +98,7 @@ class Tab:
         self.wait()
 
     def wait(self) -> None:
-        """Until everything on the page has loaded."""
+        """Wait until everything on the page has loaded."""
         self.page.wait_for_selector("body:has(main h1):not(:has([aria-busy]))", state="attached")
 
     def unroute(self) -> None:
@@ -135,8 +135,8 @@ class Tab:
         return found
 
     def findings(self, *, in_another_look: bool = False) -> list[str]:
-        """What axe-core finds serious or critical; in another look of a page that was examined, of what the look can
-        change, unless something is shown that was not."""
+        """Return what axe-core finds serious or critical. `in_another_look`: of a page that was examined, only what the
+        look can change, unless something is shown that was not."""
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE)
             self.page.evaluate(PREPARE)
@@ -149,7 +149,7 @@ class Tab:
             self.page.screenshot(path=SCREENSHOTS / f"{name}.png", full_page=True, animations="disabled")
 
     def new_problems(self) -> list[str]:
-        """Since the last time."""
+        """Return the problems since the last time, and forget the requests."""
         found = self.problems[:]
         self.problems.clear()
         self.requests.clear()
@@ -171,7 +171,7 @@ def tab(browser: Browser, *base_urls: str) -> Iterator[Tab]:
 
 
 def look_at(opened: Tab, name: str) -> None:
-    """In each look: nothing is cut off, and nothing serious is found. Screenshots are kept on request."""
+    """Check in each look that nothing is cut off and nothing serious is found. Keep screenshots on request."""
     for number, (theme, width) in enumerate(LOOKS):
         opened.look(width, theme)
         assert not (found := opened.cut_off()), found

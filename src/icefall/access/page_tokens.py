@@ -75,7 +75,7 @@ class PageTokens:
         return cursor
 
     def _mac(self, head: bytes, cursor: bytes) -> bytes:
-        """Keyed BLAKE2b (RFC 7693): HMAC-SHA256 takes almost twice as long for a whole token."""
+        """Return the keyed BLAKE2b (RFC 7693): HMAC-SHA256 takes almost twice as long for a whole token."""
         return blake2b(head + cursor, digest_size=_MAC_SIZE, key=self._key).digest()
 
 

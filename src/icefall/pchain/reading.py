@@ -17,7 +17,7 @@ from icefall.pchain.store import l1_validator_of_row, staker_of_row, subnet_of, 
 from icefall.wire.ids import EMPTY_ID
 from icefall.wire.pvm.codec import unpack_utxo
 from icefall.xchain.object_cache import ObjectCache
-from icefall.xchain.reading import CACHED_MAX, OVERHEAD, OutputsCache
+from icefall.xchain.reading import CACHED_MAX, OVERHEAD, OutputsCache, OutputsKey
 from icefall.xchain.store import NEWEST, StoredUtxo
 
 _SETS_MAX = 64  # validator sets that a worker keeps
@@ -125,14 +125,15 @@ class PlatformReader:
     # -- outputs --------------------------------------------------------------------------------------------------
 
     async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
-        """Unspent outputs of an address, newest first."""
-        cached = self._outputs.now()
-        key = b"", address, below, limit
-        known = cached.get(key)
-        if known is not None:
-            return known
-        params = {"address": address, "below": below, "limit": limit}
-        return self._outputs.put_rows(cached, key, await self._rows(SQL.utxos_of_address, params))
+        """List the unspent outputs of an address, newest first."""
+        return await self._outputs.of((b"", address, below, limit), self._read_outputs)
+
+    async def _read_outputs(self, key: OutputsKey) -> list[Row]:
+        source, address, below, limit = key
+        page = {"address": address, "below": below, "limit": limit}
+        if source:
+            return await self._rows(SQL.atomic_of_address, {"destination": EMPTY_ID, "source": source, **page})
+        return await self._rows(SQL.utxos_of_address, page)
 
     async def stakes(self, addresses: Iterable[bytes], *, validators_only: bool) -> list[bytes]:
         """Outputs at stake that name one of the addresses: of current stakers in their order, then of pending ones."""
@@ -151,14 +152,8 @@ class PlatformReader:
         return rows[0][0] if rows else None
 
     async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
-        """What another chain has exported to this one and was not imported yet, newest first."""
-        cached = self._outputs.now()
-        key = source, address, below, limit
-        known = cached.get(key)
-        if known is not None:
-            return known
-        params = {"destination": EMPTY_ID, "source": source, "address": address, "below": below, "limit": limit}
-        return self._outputs.put_rows(cached, key, await self._rows(SQL.atomic_of_address, params))
+        """List what another chain has exported to this one and was not imported yet, newest first."""
+        return await self._outputs.of((source, address, below, limit), self._read_outputs)
 
     async def atomic_position(self, source: bytes, address: bytes, utxo_id: bytes) -> int | None:
         key = {"destination": EMPTY_ID, "source": source, "address": address, "utxo_id": utxo_id}

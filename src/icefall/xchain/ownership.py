@@ -78,7 +78,7 @@ _unpack = struct.Struct(">2x32sI32s4xQQ4xI").unpack_from
 
 
 def owned_amounts(utxos: Iterable[bytes], *, partial: bool) -> Iterator[tuple[bytes, int, bytes, int, int]]:
-    """(asset ID, amount, txid, output index, locktime) of each UTXO that its owner may spend alone, from that time on.
+    """Yield asset ID, amount, txid, output index and locktime of each UTXO that its owner may spend alone from then on.
     With `partial` other owners and locks do not matter: each of those amounts counts, with no locktime."""
     for raw in utxos:
         if raw[_TYPE] == _TRANSFER:

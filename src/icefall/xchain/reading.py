@@ -1,6 +1,6 @@
 """Everything a worker reads of an asset chain. What it has read last is kept until anything is committed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from icefall.db.changes import LastRead, unknown_version
@@ -12,7 +12,6 @@ CACHED_MAX = 2 << 20  # bytes that a worker keeps of a chain: of blocks, transac
 OVERHEAD = 200  # bytes of one of them besides what is stored, roughly
 OutputsKey = tuple[bytes, bytes, int, int]  # the chain that exported them, or nothing; address, below, limit
 AddressTx = tuple[int, bytes, int]  # its number, its ID, its height
-CachedOutputs = dict[OutputsKey, list[StoredUtxo]]
 
 
 class OutputsCache(ObjectCache[OutputsKey, list[StoredUtxo]]):
@@ -20,10 +19,13 @@ class OutputsCache(ObjectCache[OutputsKey, list[StoredUtxo]]):
 
     __slots__ = ()
 
-    def put_rows(self, cached: CachedOutputs, key: OutputsKey, rows: Sequence[Row]) -> list[StoredUtxo]:
-        """Return the list of what was read, which may be given again and is never changed."""
-        found = [StoredUtxo(*row) for row in rows]
-        self.put(cached, key, found, sum([len(utxo.raw) for utxo in found]) + OVERHEAD * (len(found) + 1))
+    async def of(self, key: OutputsKey, read: Callable[[OutputsKey], Awaitable[Sequence[Row]]]) -> list[StoredUtxo]:
+        """Return the list of a key, which is read if it is not known. It may be given again, and is never changed."""
+        cached = self.now()
+        found = cached.get(key)
+        if found is None:
+            found = [StoredUtxo(*row) for row in await read(key)]
+            self.put(cached, key, found, sum([len(utxo.raw) for utxo in found]) + OVERHEAD * (len(found) + 1))
         return found
 
 
@@ -83,14 +85,16 @@ class AssetChainReader:
     # -- outputs --------------------------------------------------------------------------------------------------
 
     async def utxos(self, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
-        """Unspent outputs of an address, newest first."""
-        cached = self._outputs.now()
-        key = b"", address, below, limit
-        known = cached.get(key)
-        if known is not None:
-            return known
-        params = {"chain": await self._chain(), "address": address, "below": below, "limit": limit}
-        return self._outputs.put_rows(cached, key, await self._reader.rows(SQL.utxos_of_address, params))
+        """List the unspent outputs of an address, newest first."""
+        return await self._outputs.of((b"", address, below, limit), self._read_outputs)
+
+    async def _read_outputs(self, key: OutputsKey) -> list[Row]:
+        source, address, below, limit = key
+        page = {"address": address, "below": below, "limit": limit}
+        if source:
+            sides = {"destination": self._chain_id, "source": source}
+            return await self._reader.rows(SQL.atomic_of_address, {**sides, **page})
+        return await self._reader.rows(SQL.utxos_of_address, {"chain": await self._chain(), **page})
 
     async def position(self, address: bytes, utxo_id: bytes) -> int | None:
         """The position of a UTXO in the list of an address."""
@@ -99,15 +103,8 @@ class AssetChainReader:
         return rows[0][0] if rows else None
 
     async def atomic_utxos(self, source: bytes, address: bytes, below: int, limit: int) -> list[StoredUtxo]:
-        """What another chain has exported to this one and was not imported yet, newest first."""
-        cached = self._outputs.now()
-        key = source, address, below, limit
-        known = cached.get(key)
-        if known is not None:
-            return known
-        sides = {"destination": self._chain_id, "source": source}
-        params = {**sides, "address": address, "below": below, "limit": limit}
-        return self._outputs.put_rows(cached, key, await self._reader.rows(SQL.atomic_of_address, params))
+        """List what another chain has exported to this one and was not imported yet, newest first."""
+        return await self._outputs.of((source, address, below, limit), self._read_outputs)
 
     async def atomic_position(self, source: bytes, address: bytes, utxo_id: bytes) -> int | None:
         """The position of an exported UTXO in the list of an address."""
@@ -118,7 +115,7 @@ class AssetChainReader:
     # -- the history of an address --------------------------------------------------------------------------------
 
     async def address_txs(self, address: bytes, asset: bytes, below: int, limit: int) -> list[AddressTx]:
-        """Transactions of one asset or of all, newest first."""
+        """List the transactions of an address, of one asset or of all, newest first."""
         cached = self._address_txs.now()
         key = address, asset, below, limit
         known = cached.get(key)

@@ -58,7 +58,7 @@ class AssetHoldings:
 
 
 class HoldingsKey(NamedTuple):
-    """Whose outputs, and whether those count that are locked or have other owners too."""
+    """The owner of outputs, and whether those count that are locked or have other owners too."""
 
     address: bytes
     partial: bool
